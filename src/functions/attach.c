@@ -235,6 +235,23 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 #define MAX_DRAWS		65536
 
 /*
+ * Warn that a sequence cannot be moved above a number.  If only its limit were raised, it
+ * would give the numbers up to that again.
+ */
+static void
+warn_ends_below(Oid sequence, int64 limit, int64 number)
+{
+	const char *name = hilo_sql_table(sequence);
+
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("sequence %s ends below " INT64_FORMAT, name, number),
+			 errdetail("Its maximum value is " INT64_FORMAT ".", limit),
+			 errhint("ALTER SEQUENCE %s AS bigint NO MAXVALUE; SELECT setval(%s, " INT64_FORMAT ");",
+					 name, quote_literal_cstr(name), number)));
+}
+
+/*
  * hilo._raise_sequence(sequence, number): move a sequence that counts upwards to at least the
  * number, by draws, for which no other session has to wait.  False: that would take too many;
  * it is left to setval(), and locked, so that nobody draws from it between a look at it and
@@ -255,6 +272,8 @@ hilo_raise_sequence(PG_FUNCTION_ARGS)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
 	at = hilo_sequence_position(sequence, &limit);
 	number = Min(PG_GETARG_INT64(1), limit);
+	if (sequence->increment > 0 && number < PG_GETARG_INT64(1))
+		warn_ends_below(oid, limit, PG_GETARG_INT64(1));
 	if (sequence->looks)
 		(void) hilo_sequence_move(sequence, number, true);
 	else if (sequence->increment > 0 && at < number &&
@@ -395,9 +414,10 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 }
 
 /*
- * hilo._drawn_before(relation, column_name, collection): what drew before, as it was
+ * hilo._drawn_before(relation, column_name, collection, others): what drew before, as it was
  * recorded; null: nothing is.  The record stays when the column is detached: it says whose
- * tables the collection was for.
+ * tables the collection was for.  A former partition or child has no record of its own: with
+ * others, what drew before counts if it is the same for all columns of the table's owner.
  */
 PG_FUNCTION_INFO_V1(hilo_drawn_before);
 
@@ -407,20 +427,33 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
 	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	char	   *owner = GetUserNameFromId(hilo_table_owner(column.relation), false);
+	HiloBinding *found = NULL;
+	bool		others = PG_GETARG_BOOL(3);
+	Datum		values[2];
 
 	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
 	{
-		Datum		values[2];
-
-		if (binding->kind != HILO_ATTACHED || binding->object != column.relation ||
-			binding->attnum != column.attnum)
+		if (binding->kind != HILO_ATTACHED)
 			continue;
 		hilo_binding_find_sequence(binding);
-		values[0] = CStringGetTextDatum(binding->was);
-		values[1] = ObjectIdGetDatum(binding->sequence_oid);
-		return hilo_api_result(desc, values);
+		if (binding->object == column.relation && binding->attnum == column.attnum)
+		{
+			found = binding;
+			others = true;
+			break;
+		}
+		if (strcmp(binding->owner, owner) != 0)
+			continue;
+		if (found != NULL && found->sequence_oid != binding->sequence_oid)
+			others = false;
+		found = binding;
 	}
-	PG_RETURN_NULL();
+	if (found == NULL || !others)
+		PG_RETURN_NULL();
+	values[0] = CStringGetTextDatum(found->was);
+	values[1] = ObjectIdGetDatum(found->sequence_oid);
+	return hilo_api_result(desc, values);
 }
 
 /* The column as one that draws from the collection.  Raises 55000 if it does not. */

@@ -138,20 +138,29 @@ hilo_binding_find_sequence(HiloBinding *binding)
 		binding->sequence_oid = InvalidOid;
 }
 
+/* The qualified name of a relation, or NULL: it may be dropped at any time. */
+static char *
+name_of_relation(Oid relation)
+{
+	char	   *name = get_rel_name(relation);
+	char	   *schema = get_namespace_name(get_rel_namespace(relation));
+
+	return name == NULL || schema == NULL ? NULL : quote_qualified_identifier(schema, name);
+}
+
 bool
 hilo_binding_set_relation(HiloBinding *binding, Oid relation,
 						  AttrNumber attnum)
 {
 	HiloColumn	column = {relation, attnum};
-	char	   *name = get_rel_name(relation);
-	char	   *schema = get_namespace_name(get_rel_namespace(relation));
+	char	   *name = name_of_relation(relation);
 	char	   *owner = GetUserNameFromId(hilo_table_owner(relation), true);
 	char	   *column_name = hilo_column_name(&column);
 
-	if (name == NULL || schema == NULL || owner == NULL || column_name == NULL)
+	if (name == NULL || owner == NULL || column_name == NULL)
 		return false;
 	binding->object = relation;
-	binding->name = quote_qualified_identifier(schema, name);
+	binding->name = name;
 	binding->column = column_name;
 	binding->attnum = attnum;
 	binding->owner = owner;
@@ -198,6 +207,7 @@ find_living(const char *name, HiloBinding *binding)
 {
 	HiloBinding recorded = *binding;
 	HiloColumn	column;
+	char	   *sequence;
 
 	binding->limit = PG_INT64_MAX;
 	if (binding->kind == HILO_ALLOWED)
@@ -223,7 +233,15 @@ find_living(const char *name, HiloBinding *binding)
 		!hilo_binding_set_relation(binding, column.relation, column.attnum))
 		return;
 	binding->living = column;
+
+	/* If the table's OID is one of this database, so is its sequence's. */
+	sequence = binding->object == recorded.object &&
+		get_rel_relkind(binding->sequence_oid) == RELKIND_SEQUENCE ?
+		name_of_relation(binding->sequence_oid) : NULL;
+	if (sequence != NULL)
+		binding->sequence = sequence;
 	binding->is_old = binding->object != recorded.object ||
+		strcmp(binding->sequence, recorded.sequence) != 0 ||
 		strcmp(binding->name, recorded.name) != 0 ||
 		strcmp(binding->column, recorded.column) != 0 ||
 		strcmp(binding->owner, recorded.owner) != 0;

@@ -223,5 +223,42 @@ INSERT INTO regress_back.replaced VALUES ('x', 50);
 SELECT hilo.sync('replaced');
 SELECT relation, column_name, collection FROM hilo.attachments WHERE collection IN ('replaced', 'kept') ORDER BY 1;
 SELECT hilo.detach('regress_back.kept'), hilo.detach('regress_back.replaced');
+-- A sequence that ends below the collection: a warning says so, and its hint moves it above.
+CREATE TABLE regress_back.wide (id serial PRIMARY KEY, x int);
+SELECT hilo.attach('regress_back.wide', collection => 'wide');
+ALTER TABLE regress_back.wide ALTER id TYPE bigint;
+SELECT hilo_next_number('wide'), hilo.seed('wide', 2147483647);
+INSERT INTO regress_back.wide (x) VALUES (0) RETURNING id;
+RESET client_min_messages;
+SELECT hilo.detach('regress_back.wide');
+SET client_min_messages = warning;
+INSERT INTO regress_back.wide (x) VALUES (0);
+ALTER SEQUENCE regress_back.wide_id_seq AS bigint NO MAXVALUE;
+SELECT setval('regress_back.wide_id_seq', 2147483648);
+INSERT INTO regress_back.wide (x) VALUES (0) RETURNING id;
+-- A partition that was detached draws from the sequence of its former parent, as with nextval().
+CREATE TABLE regress_back.whole (id bigserial, x int) PARTITION BY LIST (x);
+CREATE TABLE regress_back.former PARTITION OF regress_back.whole FOR VALUES IN (1);
+SELECT hilo.attach('regress_back.whole', 'id', 'whole');
+ALTER TABLE regress_back.whole DETACH PARTITION regress_back.former;
+INSERT INTO regress_back.former (x) VALUES (1) RETURNING id;
+SELECT hilo.detach('regress_back.former');
+INSERT INTO regress_back.former (x) VALUES (1) RETURNING id;
+-- Not if it is the sequence of another role.
+CREATE TABLE regress_back.strange (id bigint DEFAULT hilo_next_number('whole'));
+CREATE ROLE regress_back_stranger;
+ALTER TABLE regress_back.strange OWNER TO regress_back_stranger;
+SELECT hilo.detach('regress_back.strange');
+DROP TABLE regress_back.strange;
+DROP ROLE regress_back_stranger;
+-- Nor if several sequences can be meant.
+CREATE TABLE regress_back.more (id bigserial, x int);
+SELECT hilo.attach('regress_back.more', 'id', 'whole') > 0 AS attached;
+CREATE TABLE regress_back.unclear (id bigint DEFAULT hilo_next_number('whole'));
+SELECT hilo.detach('regress_back.unclear');
+-- hilo.sync() records the present name of a sequence, by which a dump that is restored finds it.
+ALTER SEQUENCE regress_back.more_id_seq RENAME TO more_ids;
+SELECT hilo.sync('whole') > 0 AS moved;
+SELECT object_name, sequence FROM hilo.binding WHERE collection = 'whole' ORDER BY 1;
 DROP SCHEMA regress_back CASCADE;
-SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('one', 'two', 'several', 'replaced', 'kept');
+SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('one', 'two', 'several', 'replaced', 'kept', 'wide', 'whole');

@@ -399,5 +399,30 @@ is(sql('back_copy', q{SELECT object_name FROM hilo.binding}), 'public.t_plain', 
 sql('back_copy', 'SET client_min_messages = warning; DROP TABLE ' . join(', ', map { s/'.*//r } @attached) . ' CASCADE');
 is(sql('back_copy', q{SELECT relation FROM hilo.attachments}), 't_hilo', 'and when the tables are dropped, only the one remains that was made with such a default');
 
+# Sequences that were renamed while collections drew: after hilo.sync() a dump has their present names.
+new_database($node, 'renamed', q{
+	CREATE EXTENSION hilo;
+	SET client_min_messages = warning;
+	CREATE TABLE bills (id serial PRIMARY KEY, x text);
+	SELECT hilo.attach('bills', collection => 'b1');
+	ALTER TABLE bills RENAME TO bills_old;
+	ALTER SEQUENCE bills_id_seq RENAME TO bills_old_id_seq;
+	ALTER INDEX bills_pkey RENAME TO bills_old_pkey;
+	CREATE TABLE bills (id serial PRIMARY KEY, x text);
+	SELECT hilo.attach('bills', collection => 'b2');
+	CREATE SEQUENCE common;
+	CREATE TABLE notes (id bigint PRIMARY KEY DEFAULT nextval('common'));
+	CREATE TABLE memos (id bigint PRIMARY KEY DEFAULT nextval('common'));
+	SELECT hilo.attach('notes', collection => 'nm'), hilo.attach('memos', collection => 'nm');
+	ALTER SEQUENCE common RENAME TO note_ids;
+	SELECT * FROM hilo.sync();
+});
+$node->command_ok([ 'pg_dump', '-f', "$dir/renamed.sql", 'renamed' ], 'pg_dump after renames');
+restore_sql($node, "$dir/renamed.sql", new_database($node, 'renamed_copy'));
+sql('renamed_copy', q{SELECT hilo.detach('bills_old'), hilo.detach('notes')});
+is(sql('renamed_copy', q{SELECT adrelid::regclass, pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid IN ('bills_old'::regclass, 'notes'::regclass) ORDER BY 1}),
+	"bills_old|nextval('bills_old_id_seq'::regclass)\nnotes|nextval('note_ids'::regclass)",
+	'restored, and detached there: the sequences are found by these names');
+
 $node->stop;
 done_testing();
