@@ -722,6 +722,11 @@ BEGIN
         END IF;
         -- A partition without a default stays without one, if its parent has one.
         CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
+        -- Since 18, a last value that may not be read is null.
+        IF NOT has_sequence_privilege(attribute.sequence, 'SELECT, USAGE') THEN
+            RAISE EXCEPTION 'permission denied for sequence %', attribute.sequence USING ERRCODE = 'insufficient_privilege',
+                DETAIL = 'The collection has to continue above it.', HINT = 'Grant SELECT on it.';
+        END IF;
         -- The last value of a sequence stands for a block of numbers if the increment is above 1.
         drawn := GREATEST(drawn, (SELECT CASE WHEN v.last IS NULL THEN 0 WHEN q.seqincrement < 0 THEN q.seqstart ELSE LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END
             FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = attribute.sequence));

@@ -125,6 +125,17 @@ SELECT statement, a.* FROM unnest(ARRAY[$$SELECT hilo_next_number('orders') > 0$
 SELECT hilo.disallow('orders', 'public');
 DROP TABLE granted, granted_forged, later;
 
+-- A sequence whose last value the owner of the table may not read: the collection could not continue above it.
+CREATE SEQUENCE unread;
+SELECT make('bob', 'unread_drawn');
+ALTER TABLE unread_drawn ALTER id SET DEFAULT nextval('unread');
+INSERT INTO unread_drawn SELECT FROM generate_series(1, 5);
+DELETE FROM unread_drawn;
+SELECT (as_role('bob', $$SELECT hilo.attach('unread_drawn', collection => 'unread_drawn')$$)).*;
+GRANT SELECT ON SEQUENCE unread TO regress_hilo_bob;
+SELECT (as_role('bob', $$SELECT hilo.attach('unread_drawn', collection => 'unread_drawn')$$)).*, max_of('unread_drawn');
+DROP TABLE unread_drawn;
+
 -- A collection that is drawn from and was never attached: not for ordinary roles.
 SELECT count(hilo_next_number('loose')) FROM generate_series(1, 100);
 SELECT make('bob', 'loose', 'loose'), make('bob', 'loose_too');
