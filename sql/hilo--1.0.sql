@@ -745,7 +745,12 @@ BEGIN
             IF hilo._assigns(one, column_name) <> convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea || convert_to(collection, getdatabaseencoding()) || '\x00'::bytea THEN
                 EXECUTE format('DROP TRIGGER hilo_assign_id ON %s', one);
             END IF;
-            CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure);
+            CONTINUE WHEN EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgfoid = 'hilo.assign_id()'::regprocedure
+                AND (t.tgnargs = 0 OR position(convert_to(column_name, getdatabaseencoding()) || '\x00'::bytea IN t.tgargs) = 1));
+            IF EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = one AND t.tgname = 'hilo_assign_id') THEN
+                RAISE EXCEPTION 'table % has a trigger "hilo_assign_id" already', one USING ERRCODE = 'duplicate_object',
+                    DETAIL = 'It does not assign ids to column "' || column_name || '".', HINT = 'Attach without assign, and create its trigger by hand, under another name.';
+            END IF;
             EXECUTE format('CREATE TRIGGER hilo_assign_id BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%L, %L)', one, column_name, collection);
         END LOOP;
     ELSIF NOT assign THEN

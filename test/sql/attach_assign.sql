@@ -68,6 +68,7 @@ SELECT hilo.attach('renamed', assign => true) > 0 AS again, (SELECT oid = :made 
 CREATE TABLE refers (id text PRIMARY KEY, other text);
 SELECT hilo.attach('refers', assign => true);
 SELECT hilo.attach('refers', 'other', collection => 'others', assign => true);
+SELECT hilo.attach('refers', 'other', collection => 'others');
 INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
 SELECT hilo.attach('refers', 'other', collection => 'others', assign => false), hilo.detach('refers', 'other');
 INSERT INTO refers VALUES ('refers|', 'as it is') RETURNING *;
