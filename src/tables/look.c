@@ -249,15 +249,29 @@ static void
 find_places(HiloLook *look, const HiloColumn *column)
 {
 	char	   *name = hilo_column_name(column);
+	uint64		before = generation;
+	List	   *parts;
 
 	if (name == NULL)
 		return;
-	foreach_oid(oid, find_all_inheritors(column->relation, NoLock, NULL))
+
+	/*
+	 * Messages come with each lock.  One that comes before the tables are
+	 * known may be about any of them, which has another partition or child
+	 * now.
+	 */
+	parts = find_all_inheritors(column->relation, NoLock, NULL);
+	foreach_oid(oid, parts)
+		look->relations = list_append_unique_oid(look->relations, oid);
+	if (generation != before)
+		look->changes++;
+	HILO_FAILURE_POINT("parts found");
+
+	foreach_oid(oid, parts)
 	{
 		HiloColumn	part = {oid, get_attnum(oid, name), column->drawn};
 		Relation	rel;
 
-		look->relations = list_append_unique_oid(look->relations, oid);
 		if (part.attnum <= 0 || get_rel_relkind(oid) != RELKIND_RELATION ||
 			has_place(look, &part))
 			continue;

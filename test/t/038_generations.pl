@@ -143,6 +143,27 @@ foreach my $draw (q{hilo.nextval('drawn')}, q{hilo_next_number('drawn')})
 	is(join(' ', map { $first->error_of('INSERT INTO parts (part) VALUES (1)') } 1 .. 3), '  ',
 		"$draw: a partition that is attached while the session finds what to look at is looked at");
 	$second->query('DROP TABLE parts; DROP SEQUENCE drawn');
+
+	# Messages come with each lock, also about a partition that was read, but not yet opened.
+	$second->query(qq{
+		CREATE SEQUENCE drawn;
+		CREATE TABLE parts (id bigint DEFAULT $draw, part int, sub int) PARTITION BY LIST (part);
+		CREATE TABLE branch (id bigint, part int, sub int) PARTITION BY LIST (sub);
+		ALTER TABLE parts ATTACH PARTITION branch FOR VALUES IN (1);
+		CREATE TABLE leaf (id bigint PRIMARY KEY, part int, sub int);
+		INSERT INTO leaf SELECT generate_series(1, 100), 1, 1;
+	});
+	unlink "$dir/here", "$dir/go";
+	$first->query("SET test.failure_point = 'parts found:hear'");
+	$first->start("SELECT $draw");
+	wait_until('a session has read which partitions there are', sub { -e "$dir/here" });
+	$second->query_safe('ALTER TABLE branch ATTACH PARTITION leaf FOR VALUES IN (1)');
+	append_to_file("$dir/go", '');
+	$first->result;
+	$first->query('RESET test.failure_point');
+	is(join(' ', map { $first->error_of('INSERT INTO parts (part, sub) VALUES (1, 1)') } 1 .. 3), '  ',
+		"$draw: so is one of a partition");
+	$second->query('DROP TABLE parts; DROP SEQUENCE drawn');
 	$_->finish foreach $first, $second;
 }
 
