@@ -79,7 +79,7 @@ sequence_changed(Oid relation)
 		generation++;
 }
 
-/* Syscache callback for pg_sequence, and for roles. */
+/* Syscache callback for pg_sequence, for roles, and for the owner of the database. */
 static void
 catalog_changed(Datum arg, int cacheid, uint32 hash)
 {
@@ -111,6 +111,7 @@ create_table(void)
 	CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, catalog_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, catalog_changed, (Datum) 0);
 }
 
 /*

@@ -90,7 +90,8 @@ relation_changed(Oid relation)
 
 /*
  * Syscache callback: ALTER SEQUENCE ... OWNED BY and ALTER DOMAIN ... SET DEFAULT change
- * only pg_sequence and pg_type; and a role may get a right by being granted another.
+ * only pg_sequence and pg_type; and a role may get a right by being granted another, or as
+ * the owner of the database.
  */
 static void
 catalog_changed(Datum arg, int cacheid, uint32 hash)
@@ -136,6 +137,7 @@ hilo_look_create(Oid sequence, HiloCollection *collection, bool *clean, uint64 *
 		CacheRegisterSyscacheCallback(SEQRELID, catalog_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(TYPEOID, catalog_changed, (Datum) 0);
 		CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, catalog_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(DATABASEOID, catalog_changed, (Datum) 0);
 		RegisterXactCallback(transaction_ended, NULL);
 		RegisterSubXactCallback(subtransaction_ended, NULL);
 	}

@@ -216,6 +216,8 @@ $node->safe_psql('postgres', q{
 	SET client_min_messages = warning;
 	SELECT hilo.attach('parcels', collection => 'parcels');
 	SELECT hilo.allow('parcels', 'pg_database_owner');
+	CREATE SEQUENCE deeds;
+	GRANT USAGE ON SEQUENCE deeds TO pg_database_owner;
 });
 my ($old, $new) = map {
 	my $session = session($node, 'hilo.range_size' => 32);
@@ -225,9 +227,11 @@ my ($old, $new) = map {
 my $draw = q{SELECT hilo_next_number('parcels')};
 is($old->error_of($draw), '', 'the owner of the database may draw, as granted');
 is($new->error_of($draw), '42501', 'another one may not');
+is($old->error_of(q{SELECT hilo.nextval('deeds') FROM generate_series(1, 3)}), '', 'nor from a sequence, from which the owner may draw');
 $node->safe_psql('template1', 'ALTER DATABASE postgres OWNER TO new_owner');
 is($old->error_of($draw), '42501', 'given to that one: the old owner may not draw any more');
 is($new->error_of($draw), '', 'and the new one may');
+is($old->error_of(q{SELECT hilo.nextval('deeds')}), '42501', 'the same of a sequence');
 $_->finish foreach $old, $new;
 
 $node->stop;
