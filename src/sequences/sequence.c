@@ -799,6 +799,8 @@ hilo_sequence_reserve(HiloSequence *sequence, int64 count)
 		HiloRange	numbers;
 		int64		last;
 
+		CHECK_FOR_INTERRUPTS();
+
 		/* A larger increment takes more numbers than the block has. */
 		if (room < (uint64) ((LOGGED_AHEAD + 1) * step) && count <= LARGEST_CLAIM)
 			step = 1;
