@@ -417,7 +417,8 @@ hilo_bind_column(PG_FUNCTION_ARGS)
  * hilo._drawn_before(relation, column_name, collection, others): what drew before, as it was
  * recorded; null: nothing is.  The record stays when the column is detached: it says whose
  * tables the collection was for.  A former partition or child has no record of its own: with
- * others, what drew before counts if it is the same for all columns of the table's owner.
+ * others, what drew before counts if it is the same for all columns of the table's owner, and
+ * these have numbers of the same type.
  */
 PG_FUNCTION_INFO_V1(hilo_drawn_before);
 
@@ -428,8 +429,9 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
 	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	char	   *owner = GetUserNameFromId(hilo_table_owner(column.relation), false);
+	Oid			type = hilo_column_type(&column);
 	HiloBinding *found = NULL;
-	bool		others = PG_GETARG_BOOL(3);
+	bool		others = PG_GETARG_BOOL(3) && hilo_holds_numbers(type);
 	Datum		values[2];
 
 	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
@@ -445,7 +447,8 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 		}
 		if (strcmp(binding->owner, owner) != 0)
 			continue;
-		if (found != NULL && found->sequence_oid != binding->sequence_oid)
+		if (hilo_column_type(&binding->living) != type ||
+			(found != NULL && found->sequence_oid != binding->sequence_oid))
 			others = false;
 		found = binding;
 	}

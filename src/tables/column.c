@@ -186,6 +186,7 @@ hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
 {
 	const char *name = collection == NULL ? "" : collection->ref.name;
 	const char *separator = hilo_identity_parts_separator;
+	const char *own_tag = "";
 	const char *tag = "";
 
 	reader->counted = HILO_COUNT_ALL;
@@ -200,11 +201,12 @@ hilo_id_reader_init(HiloIdReader *reader, const HiloColumn *column,
 	{
 		(void) hilo_collection_row(collection);
 		separator = hilo_collection_separator(collection);
-		tag = column->drawn.form == HILO_DRAWN_TAGGED ?
-			NameStr(column->drawn.tag) : hilo_collection_node_tag(collection);
-		if (tag[0] != '\0' && column->drawn.form != HILO_DRAWN_VARIOUS)
+		own_tag = hilo_collection_node_tag(collection);
+		tag = column->drawn.form == HILO_DRAWN_TAGGED ? NameStr(column->drawn.tag) : own_tag;
+		if (tag[0] != '\0' && own_tag[0] != '\0' && column->drawn.form != HILO_DRAWN_VARIOUS)
 			reader->counted = HILO_COUNT_TAGGED;
 	}
+	namestrcpy(&reader->own_tag, own_tag);
 	namestrcpy(&reader->tag, tag);
 	reader->type = hilo_column_type(column);
 	reader->holds_ids = hilo_holds_ids(reader->type);

@@ -87,8 +87,9 @@ extern int64 hilo_columns_limit(List *columns);
  */
 typedef enum HiloCountedIds
 {
-	HILO_COUNT_ALL,				/* for ids without a tag, or with any */
-	HILO_COUNT_TAGGED,			/* for ids with a tag */
+	HILO_COUNT_ALL,				/* if ids may be drawn without a tag, or with
+								 * any */
+	HILO_COUNT_TAGGED,			/* if all that are drawn have a tag */
 	HILO_COUNT_UNTAGGED,		/* for an identity */
 	HILO_COUNT_NUMBERS			/* values that are numbers, whatever the type */
 } HiloCountedIds;
@@ -101,7 +102,9 @@ typedef struct HiloIdReader
 	bool		holds_ids;		/* hilo_holds_ids() of it */
 	char		start[HILO_MAX_START_LEN];	/* start of the ids that count */
 	int			start_len;
-	NameData	tag;			/* of ids that are looked up one by one */
+	NameData	own_tag;		/* of ids that are looked up one by one: that
+								 * of the collection, which a program draws; */
+	NameData	tag;			/* and that of the default, or the same */
 } HiloIdReader;
 
 /*

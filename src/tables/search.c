@@ -176,9 +176,10 @@ hilo_search_numbers(HiloSearch *search, int64 low, int64 high, int max_passed)
 	return highest;
 }
 
-/* True if there is a row with the id of the collection that has the number. */
+/* True if the column has the id of a number with this tag; or the number, if it holds numbers. */
 static bool
-has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
+has_id_with_tag(HiloSearch *search, const HiloCollection *collection, int64 number,
+				const char *tag)
 {
 	bool		is_number = search->reader->counted == HILO_COUNT_NUMBERS;
 	char		start[HILO_MAX_START_LEN];
@@ -189,8 +190,7 @@ has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
 
 	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, TEXTOID,
 						   search->index->rd_indcollation[0], F_TEXTEQ,
-						   PointerGetDatum(hilo_build_id(start, len, number,
-														 NameStr(search->reader->tag))));
+						   PointerGetDatum(hilo_build_id(start, len, number, tag)));
 	index_rescan(search->scan, &key, 1, NULL, 0);
 	while (index_getnext_tid(search->scan, ForwardScanDirection) != NULL)
 	{
@@ -199,6 +199,18 @@ has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
 			return true;
 	}
 	return false;
+}
+
+/* True if there is a row with the id of the collection that has the number. */
+static bool
+has_id(HiloSearch *search, const HiloCollection *collection, int64 number)
+{
+	const char *own_tag = NameStr(search->reader->own_tag);
+	const char *tag = NameStr(search->reader->tag);
+
+	return has_id_with_tag(search, collection, number, own_tag) ||
+		(strcmp(tag, own_tag) != 0 &&
+		 has_id_with_tag(search, collection, number, tag));
 }
 
 int64

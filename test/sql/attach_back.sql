@@ -244,6 +244,10 @@ ALTER TABLE regress_back.whole DETACH PARTITION regress_back.former;
 INSERT INTO regress_back.former (x) VALUES (1) RETURNING id;
 SELECT hilo.detach('regress_back.former');
 INSERT INTO regress_back.former (x) VALUES (1) RETURNING id;
+-- Not if it draws ids, or its numbers are of another type: then its default was written by hand.
+CREATE TABLE regress_back.by_hand (id text PRIMARY KEY DEFAULT hilo_next('whole'), small smallint DEFAULT hilo_next_number('whole'));
+SELECT hilo.detach('regress_back.by_hand', 'id'), hilo.detach('regress_back.by_hand', 'small');
+DROP TABLE regress_back.by_hand;
 -- Not if it is the sequence of another role.
 CREATE TABLE regress_back.strange (id bigint DEFAULT hilo_next_number('whole'));
 CREATE ROLE regress_back_stranger;

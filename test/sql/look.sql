@@ -501,8 +501,20 @@ INSERT INTO various (x) VALUES (1) RETURNING id;
 SET regress.tag = '';
 INSERT INTO various VALUES ('various/7');
 INSERT INTO various (x) VALUES (1) RETURNING id;
+-- Ids with the collection's own tag are looked at as well: programs and triggers draw them.
+CREATE TABLE other (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('other', 'X'), x int);
+INSERT INTO other SELECT 'other/' || n || '-A', 0 FROM generate_series(1, 3) n;
+INSERT INTO other VALUES (hilo_next('other'), 1) RETURNING id;
+CREATE TABLE plain (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('plain', 'X'), x int);
+CREATE INDEX ON plain (hilo_number(id));
+SELECT hilo.configure('plain', node_tag => '');
+INSERT INTO plain SELECT 'plain/' || n, 0 FROM generate_series(1, 20) n;
+INSERT INTO plain VALUES (hilo_next('plain'), 1) RETURNING id;
+INSERT INTO plain SELECT 'plain/' || n, 0 FROM generate_series(31, 40) n;
+SELECT hilo.sync('plain');
+INSERT INTO plain VALUES (hilo_next('plain'), 1) RETURNING id;
 DROP SCHEMA regress_look_tag CASCADE;
-SELECT count(hilo.drop(collection)) FROM unnest('{tb,tb_part,bare,various}'::text[]) collection;
+SELECT count(hilo.drop(collection)) FROM unnest('{tb,tb_part,bare,various,other,plain}'::text[]) collection;
 
 -- Of a bound collection, columns that draw by their defaults alone count, too, if their tables are of an owner of a bound one.
 CREATE SCHEMA regress_look_bound;
