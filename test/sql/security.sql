@@ -94,7 +94,7 @@ DROP TABLE regress_trojan.large;
 SELECT hilo.drop('large');
 DROP TABLE public.loot, regress_trojan.trap;
 SELECT hilo.drop('victims');
--- Promise 8: who inserts, and who owns the table, needs no right on the schema of the drawing functions.
+-- Promise 8: who inserts, and who owns a table that somebody else attaches, needs no right on the schema of the drawing functions.
 CREATE ROLE regress_hilo_web;
 CREATE SCHEMA regress_shop;
 GRANT USAGE ON SCHEMA regress_shop TO regress_hilo_web, regress_hilo_trojan;
