@@ -237,7 +237,7 @@ has_place(const HiloLook *look, const HiloColumn *column)
 {
 	foreach_ptr(const Place, place, look->places)
 	{
-		if (place->column.relation == column->relation && place->column.attnum == column->attnum)
+		if (memcmp(&place->column, column, sizeof(HiloColumn)) == 0)
 			return true;
 	}
 	return false;

@@ -513,8 +513,14 @@ INSERT INTO plain VALUES (hilo_next('plain'), 1) RETURNING id;
 INSERT INTO plain SELECT 'plain/' || n, 0 FROM generate_series(31, 40) n;
 SELECT hilo.sync('plain');
 INSERT INTO plain VALUES (hilo_next('plain'), 1) RETURNING id;
+-- A partition whose own default gives another tag.
+CREATE TABLE pp (id text COLLATE "C" DEFAULT hilo_next('pp'), k int) PARTITION BY LIST (k);
+CREATE TABLE pp_1 PARTITION OF pp (id UNIQUE DEFAULT hilo_next('pp', '')) FOR VALUES IN (1);
+CREATE INDEX ON pp_1 (hilo_number(id));
+INSERT INTO pp_1 SELECT 'pp/' || n, 1 FROM generate_series(1, 10) n;
+INSERT INTO pp_1 (k) VALUES (1) RETURNING id;
 DROP SCHEMA regress_look_tag CASCADE;
-SELECT count(hilo.drop(collection)) FROM unnest('{tb,tb_part,bare,various,other,plain}'::text[]) collection;
+SELECT count(hilo.drop(collection)) FROM unnest('{tb,tb_part,bare,various,other,plain,pp}'::text[]) collection;
 
 -- Of a bound collection, columns that draw by their defaults alone count, too, if their tables are of an owner of a bound one.
 CREATE SCHEMA regress_look_bound;
