@@ -370,7 +370,7 @@ hilo_may_attach(PG_FUNCTION_ARGS)
 				 errmsg("collection \"%s\" is attached to table %s",
 						name, hilo_sql_table(table)),
 				 errhint("Specify the collection: this one to share it, or another.")));
-	hilo_collection_set_limit(&collection);
+	(void) hilo_collection_set_limit(&collection);
 	PG_RETURN_VOID();
 }
 

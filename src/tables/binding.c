@@ -313,6 +313,11 @@ hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection
 
 	if ((lower || raise) && bindings->changing)
 		return false;
+
+	/* This transaction may have unbound it. */
+	if (raise && hilo_is_bound(collection->ref.name, FirstCommandId) &&
+		!hilo_is_bound(collection->ref.name, InvalidCommandId))
+		return false;
 	if (lower)
 		hilo_counter_note_bound(&collection->ref, options.max_value);
 	else if (raise)
@@ -320,15 +325,15 @@ hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection
 	return true;
 }
 
-void
+bool
 hilo_collection_set_limit(HiloCollection *collection)
 {
 	HiloBindings bindings;
 
 	if (!(hilo_collection_row(collection)->flags & HILO_ROW_BOUND))
-		return;
+		return true;
 	bindings = hilo_bindings(collection->ref.name);
-	(void) hilo_bindings_set_limit(&bindings, collection);
+	return hilo_bindings_set_limit(&bindings, collection);
 }
 
 List *

@@ -96,7 +96,7 @@ extern HiloBindings hilo_bindings(const char *name);
 extern bool hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection);
 
 /* Look up the bindings, if there may be any, and do that, before the limit counts. */
-extern HILO_EXPORT void hilo_collection_set_limit(HiloCollection *collection);
+extern HILO_EXPORT bool hilo_collection_set_limit(HiloCollection *collection);
 
 /*
  * The columns that a collection is bound to, and those whose defaults draw from it in

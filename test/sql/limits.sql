@@ -180,8 +180,33 @@ SELECT hilo.seed('grown_hub', 2147483647);
 SELECT low FROM hilo.lease('grown_hub', 1);
 ALTER TABLE grown_hub ALTER id TYPE bigint;
 SELECT low FROM hilo.lease('grown_hub', 1);
+-- Near the end of the old type.
+CREATE TABLE grown_near (id int PRIMARY KEY);
+SELECT hilo.attach('grown_near', 'id', 'grown_near');
+SELECT hilo.seed('grown_near', 2147483600);
+ALTER TABLE grown_near ALTER id TYPE bigint;
+SELECT low, high FROM hilo.lease('grown_near', 100);
+-- A transaction that has locked the table, or that unbinds it.
+CREATE TABLE grown_locked (id int, x int);
+SELECT hilo.attach('grown_locked', 'id', 'grown_locked');
+ALTER TABLE grown_locked ALTER id TYPE bigint;
+BEGIN;
+TRUNCATE grown_locked;
+INSERT INTO grown_locked VALUES (3000000000);
+SELECT hilo.sync('grown_locked');
+COMMIT;
+SELECT hilo.sync('grown_locked');
+CREATE TABLE grown_unbound (id int PRIMARY KEY);
+SELECT hilo.bind('grown_unbound', 'grown_unbound', 'id');
+SELECT hilo_next_number('grown_unbound');
+BEGIN;
+SELECT hilo.unbind('grown_unbound');
+SELECT hilo.seed('grown_unbound', 3000000000);
+ROLLBACK;
+SELECT hilo_next_number('grown_unbound') < 100 AS drawn;
+SELECT hilo.unbind('grown_unbound');
 -- A limit that was set by hand stays.
 SELECT hilo.configure('grown_hub', max_value => 2147483648);
 SELECT low FROM hilo.lease('grown_hub', 1);
-DROP TABLE grown, grown_seed, grown_bound, grown_first, grown_second, grown_hub;
+DROP TABLE grown, grown_seed, grown_bound, grown_first, grown_second, grown_hub, grown_near, grown_locked, grown_unbound;
 SELECT count(hilo.drop(collection, true)) FROM hilo.hilo WHERE collection LIKE 'grown%';
