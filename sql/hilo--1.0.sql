@@ -96,7 +96,7 @@ COMMENT ON COLUMN hilo.hilo.max_ever IS 'highest max that this row has ever had'
 COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
 COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of the newest claim, if it was made for sessions or a client program, else 0; of several that sessions made at the same time, that of the first';
 COMMENT ON COLUMN hilo.hilo.claim IS 'random number of the newest claim if hilo.next_range() made it and nothing has happened since, else 0';
-COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline';
+COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one invalidates all earlier ranges and pooled numbers; of an ordered collection, its lowest 16 bits are those of the timeline, and hilo.horizon() shows the next 16 as 0';
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change; differs in a copy or after a restore';
 COMMENT ON COLUMN hilo.hilo.hub_epoch IS 'on a member: epoch of the counter on the hub; 0: none yet';
 COMMENT ON COLUMN hilo.hilo.lineage IS 'on a member: lineage of the hub; 0: none yet';

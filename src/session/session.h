@@ -199,7 +199,7 @@ hilo_entry_is_ready(const HiloEntry *entry)
 /*
  * Make an entry ready: get a range, with numbers above the given one (0: any), if it has no
  * numbers left, or find that its range is still valid although the generation has
- * changed, or wait until it is safer.  On return the row has been read.
+ * changed, or wait until it is safer.  On return the row has been read at some time.
  */
 extern void hilo_entry_refill(HiloEntry *entry, int64 above);
 
