@@ -147,7 +147,7 @@ resolve_prepared(void)
  * What a session remembers of defaults that were dropped, before it forgets them all, is
  * a few kilobytes.
  */
-#define MEMORY_OF_DEFAULTS	8192
+#define MEMORY_OF_DEFAULTS	16384
 
 /* Memory of the long session, in contexts that exist at each measurement. */
 static void
