@@ -27,7 +27,14 @@ hilo_seed(PG_FUNCTION_ARGS)
 	hilo_api_prevent_unless_may_write("hilo.seed()");
 	(void) hilo_api_administered(fcinfo, &collection);
 	hilo_prevent_on_worker(&collection.ref, "hilo.seed");
-	(void) hilo_collection_set_limit(&collection);
+
+	/*
+	 * Where this transaction has unbound it, a rollback may bring the column
+	 * back.
+	 */
+	if (hilo_is_bound(collection.ref.name, InvalidCommandId) ||
+		!hilo_is_bound(collection.ref.name, FirstCommandId))
+		(void) hilo_collection_set_limit(&collection);
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &collection));
 }
 

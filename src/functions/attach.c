@@ -436,6 +436,8 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 
 	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
 	{
+		HiloColumn	recorded = binding->living;
+
 		if (binding->kind != HILO_ATTACHED)
 			continue;
 		hilo_binding_find_sequence(binding);
@@ -445,9 +447,16 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 			others = true;
 			break;
 		}
-		if (strcmp(binding->owner, owner) != 0)
+
+		/* One that was detached since still says whose sequence it was. */
+		if (!OidIsValid(recorded.relation))
+		{
+			recorded.relation = binding->object;
+			recorded.attnum = binding->attnum;
+		}
+		if (strcmp(binding->owner, owner) != 0 || !OidIsValid(hilo_column_type(&recorded)))
 			continue;
-		if (hilo_column_type(&binding->living) != type ||
+		if (hilo_column_type(&recorded) != type ||
 			(found != NULL && found->sequence_oid != binding->sequence_oid))
 			others = false;
 		found = binding;

@@ -313,11 +313,6 @@ hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection
 
 	if ((lower || raise) && bindings->changing)
 		return false;
-
-	/* This transaction may have unbound it. */
-	if (raise && hilo_is_bound(collection->ref.name, FirstCommandId) &&
-		!hilo_is_bound(collection->ref.name, InvalidCommandId))
-		return false;
 	if (lower)
 		hilo_counter_note_bound(&collection->ref, options.max_value);
 	else if (raise)

@@ -244,6 +244,17 @@ ALTER TABLE regress_back.whole DETACH PARTITION regress_back.former;
 INSERT INTO regress_back.former (x) VALUES (1) RETURNING id;
 SELECT hilo.detach('regress_back.former');
 INSERT INTO regress_back.former (x) VALUES (1) RETURNING id;
+-- Also after the former parent was detached, and another table was dropped.
+CREATE TABLE regress_back.forebear (id bigserial, x int) PARTITION BY LIST (x);
+CREATE TABLE regress_back.left_it PARTITION OF regress_back.forebear FOR VALUES IN (1);
+CREATE TABLE regress_back.dropped (id bigserial PRIMARY KEY);
+SELECT hilo.attach('regress_back.forebear', 'id', 'forebear'), hilo.attach('regress_back.dropped', 'id', 'forebear');
+DROP TABLE regress_back.dropped;
+ALTER TABLE regress_back.forebear DETACH PARTITION regress_back.left_it;
+SELECT hilo.detach('regress_back.forebear'), hilo.detach('regress_back.left_it');
+INSERT INTO regress_back.left_it (x) VALUES (1) RETURNING id;
+DROP TABLE regress_back.left_it, regress_back.forebear;
+SELECT hilo.drop('forebear');
 -- Not if it draws ids, or its numbers are of another type: then its default was written by hand.
 CREATE TABLE regress_back.by_hand (id text PRIMARY KEY DEFAULT hilo_next('whole'), small smallint DEFAULT hilo_next_number('whole'));
 SELECT hilo.detach('regress_back.by_hand', 'id'), hilo.detach('regress_back.by_hand', 'small');

@@ -204,9 +204,16 @@ SELECT hilo.unbind('grown_unbound');
 SELECT hilo.seed('grown_unbound', 3000000000);
 ROLLBACK;
 SELECT hilo_next_number('grown_unbound') < 100 AS drawn;
+-- But a wider table may take its place at once.
+CREATE TABLE grown_wider (id bigint PRIMARY KEY);
+SELECT hilo.seed('grown_unbound', 2147483647, true);
+BEGIN;
 SELECT hilo.unbind('grown_unbound');
+SELECT hilo.attach('grown_wider', 'id', 'grown_unbound');
+INSERT INTO grown_wider DEFAULT VALUES RETURNING id;
+COMMIT;
 -- A limit that was set by hand stays.
 SELECT hilo.configure('grown_hub', max_value => 2147483648);
 SELECT low FROM hilo.lease('grown_hub', 1);
-DROP TABLE grown, grown_seed, grown_bound, grown_first, grown_second, grown_hub, grown_near, grown_locked, grown_unbound;
+DROP TABLE grown, grown_seed, grown_bound, grown_first, grown_second, grown_hub, grown_near, grown_locked, grown_unbound, grown_wider;
 SELECT count(hilo.drop(collection, true)) FROM hilo.hilo WHERE collection LIKE 'grown%';
