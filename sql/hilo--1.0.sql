@@ -485,10 +485,10 @@ CREATE FUNCTION hilo._bind_column(relation regclass, column_name name, collectio
 COMMENT ON FUNCTION hilo._bind_column(regclass, name, text, text, regclass) IS
     'for hilo.attach(): record that a column is attached to a collection, and what drew before; sequence 0: none';
 
-CREATE FUNCTION hilo._drawn_before(relation regclass, column_name name, collection text, others boolean, OUT was text, OUT sequence regclass) RETURNS record
+CREATE FUNCTION hilo._drawn_before(relation regclass, column_name name, collection text, OUT was text, OUT sequence regclass) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drawn_before';
-COMMENT ON FUNCTION hilo._drawn_before(regclass, name, text, boolean) IS
-    'for hilo.detach(): what drew before a column was attached to a collection, as it was recorded; with others, or else what was the same for all those of its owner; sequence 0: none';
+COMMENT ON FUNCTION hilo._drawn_before(regclass, name, text) IS
+    'for hilo.detach(): what drew before a column was attached to a collection, as it was recorded; sequence 0: none';
 
 CREATE FUNCTION hilo._attach_counter(relation regclass, column_name name, collection text, at_least bigint, OUT max bigint, OUT node_tag text, OUT ignored boolean) RETURNS record
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_attach_counter';
@@ -715,7 +715,7 @@ BEGIN
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
         IF attribute.collection = collection THEN
             -- It draws already: its default was written by hand, or it has been attached.
-            IF one = relation AND (hilo._drawn_before(one, column_name, collection, false)).was IS NULL THEN
+            IF one = relation AND (hilo._drawn_before(one, column_name, collection)).was IS NULL THEN
                 PERFORM hilo._bind_column(one, column_name, collection, CASE WHEN attribute.own_sequence IS NULL THEN 'nothing' ELSE 'sequence' END, COALESCE(attribute.own_sequence, '-'::regclass));
             END IF;
             CONTINUE;
@@ -850,7 +850,7 @@ BEGIN
     column_name := attached.name;
     IF attached.collection IS NOT NULL THEN
         max := hilo._max(relation, attached.collection);
-        SELECT b.* INTO root FROM hilo._attribute(relation, column_name) a, hilo._drawn_before(relation, column_name, a.collection, a.own_sequence IS NULL) b;
+        SELECT * INTO root FROM hilo._drawn_before(relation, column_name, attached.collection);
     END IF;
     FOR one IN SELECT t FROM hilo._tree(relation) t LOOP
         SELECT * INTO attribute FROM hilo._attribute(one, column_name);
@@ -859,7 +859,7 @@ BEGIN
         back := attribute.sequence;
         IF attached.collection IS NOT NULL THEN
             IF one <> relation THEN
-                SELECT * INTO own FROM hilo._drawn_before(one, column_name, attached.collection, false);
+                SELECT * INTO own FROM hilo._drawn_before(one, column_name, attached.collection);
             ELSE
                 own := root;
             END IF;

@@ -212,7 +212,10 @@ hilo_catalog_functions_owner(void)
 	Oid			owner;
 
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", guard);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function \"%s.guard()\" of extension \"%s\" does not exist",
+						HILO_SCHEMA, EXTENSION_NAME)));
 	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
 	ReleaseSysCache(tuple);
 	return owner;

@@ -235,7 +235,7 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 #define MAX_DRAWS		65536
 
 /*
- * Warn that a sequence cannot be moved above a number.  If only its limit were raised, it
+ * Warn that a sequence cannot be moved above a number.  If only its limit were changed, it
  * would give the numbers up to that again.
  */
 static void
@@ -414,11 +414,9 @@ hilo_bind_column(PG_FUNCTION_ARGS)
 }
 
 /*
- * hilo._drawn_before(relation, column_name, collection, others): what drew before, as it was
+ * hilo._drawn_before(relation, column_name, collection): what drew before, as it was
  * recorded; null: nothing is.  The record stays when the column is detached: it says whose
- * tables the collection was for.  A former partition or child has no record of its own: with
- * others, what drew before counts if it is the same for all columns of the table's owner, and
- * these have numbers of the same type.
+ * tables the collection was for.
  */
 PG_FUNCTION_INFO_V1(hilo_drawn_before);
 
@@ -428,44 +426,20 @@ hilo_drawn_before(PG_FUNCTION_ARGS)
 	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	HiloColumn	column = hilo_owned_column(PG_GETARG_OID(0), NameStr(*PG_GETARG_NAME(1)));
 	const char *name = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	char	   *owner = GetUserNameFromId(hilo_table_owner(column.relation), false);
-	Oid			type = hilo_column_type(&column);
-	HiloBinding *found = NULL;
-	bool		others = PG_GETARG_BOOL(3) && hilo_holds_numbers(type);
-	Datum		values[2];
 
 	foreach_ptr(HiloBinding, binding, hilo_bindings(name).all)
 	{
-		HiloColumn	recorded = binding->living;
+		Datum		values[2];
 
-		if (binding->kind != HILO_ATTACHED)
+		if (binding->kind != HILO_ATTACHED || binding->object != column.relation ||
+			binding->attnum != column.attnum)
 			continue;
 		hilo_binding_find_sequence(binding);
-		if (binding->object == column.relation && binding->attnum == column.attnum)
-		{
-			found = binding;
-			others = true;
-			break;
-		}
-
-		/* One that was detached since still says whose sequence it was. */
-		if (!OidIsValid(recorded.relation))
-		{
-			recorded.relation = binding->object;
-			recorded.attnum = binding->attnum;
-		}
-		if (strcmp(binding->owner, owner) != 0 || !OidIsValid(hilo_column_type(&recorded)))
-			continue;
-		if (hilo_column_type(&recorded) != type ||
-			(found != NULL && found->sequence_oid != binding->sequence_oid))
-			others = false;
-		found = binding;
+		values[0] = CStringGetTextDatum(binding->was);
+		values[1] = ObjectIdGetDatum(binding->sequence_oid);
+		return hilo_api_result(desc, values);
 	}
-	if (found == NULL || !others)
-		PG_RETURN_NULL();
-	values[0] = CStringGetTextDatum(found->was);
-	values[1] = ObjectIdGetDatum(found->sequence_oid);
-	return hilo_api_result(desc, values);
+	PG_RETURN_NULL();
 }
 
 /* The column as one that draws from the collection.  Raises 55000 if it does not. */

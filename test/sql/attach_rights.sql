@@ -217,7 +217,7 @@ SELECT hilo.detach('anns');
 SELECT hilo._attach_sequence('anns', 'id');
 \set VERBOSITY terse
 SELECT hilo._bind_column('anns', 'id', 'anns', 'nothing', '-');
-SELECT hilo._drawn_before('anns', 'id', 'orders', false);
+SELECT hilo._drawn_before('anns', 'id', 'orders');
 SELECT hilo._attach_counter('anns', 'id', 'anns', 5);
 -- Nor a counter that his table does not draw from.
 CREATE TABLE strays (id bigint);

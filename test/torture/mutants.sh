@@ -296,7 +296,7 @@ mutant() {
 '
             look() { tap 018_sequence_standby.pl 'waits'; } ;;
         seq-held)
-            about="the same of a sequence"
+            about="a range of a sequence that was claimed with synchronous_commit = local is drawn under on without a wait"
             replace sequences/sequence.c ' || sequence->waited_how < synchronous_commit ||
 ' ' ||
 '
