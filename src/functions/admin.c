@@ -32,8 +32,9 @@ hilo_seed(PG_FUNCTION_ARGS)
 	 * Where this transaction has unbound it, a rollback may bring the column
 	 * back.
 	 */
-	if (hilo_is_bound(collection.ref.name, InvalidCommandId) ||
-		!hilo_is_bound(collection.ref.name, FirstCommandId))
+	if (hilo_collection_row(&collection)->flags & HILO_ROW_BOUND &&
+		(hilo_is_bound(collection.ref.name, InvalidCommandId) ||
+		 !hilo_is_bound(collection.ref.name, FirstCommandId)))
 		(void) hilo_collection_set_limit(&collection);
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &collection));
 }
