@@ -475,6 +475,11 @@ CREATE FUNCTION hilo._sync_sequence(sequence regclass, relation regclass, attach
 COMMENT ON FUNCTION hilo._sync_sequence(regclass, regclass, boolean) IS
     'for hilo.attach() and hilo.sync(): move a sequence to at least the highest number in its columns, and return where it is; to attach, the caller must own the table and be allowed to draw, and the sequence stays where it is if ids of the table do not count, or would use up more than half of what is left; relation 0: none';
 
+CREATE FUNCTION hilo._sequence_position(sequence regclass) RETURNS bigint
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_position_of_sequence';
+COMMENT ON FUNCTION hilo._sequence_position(regclass) IS
+    'for hilo.attach(): the last number that was drawn from a sequence, or that setval() or ALTER SEQUENCE has left out; the caller must be allowed to read it';
+
 CREATE FUNCTION hilo._may_attach(relation regclass, column_name name, collection text, alone boolean) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_may_attach';
 COMMENT ON FUNCTION hilo._may_attach(regclass, name, text, boolean) IS
@@ -722,14 +727,10 @@ BEGIN
         END IF;
         -- A partition without a default stays without one, if its parent has one.
         CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
-        -- Since 18, a last value that may not be read is null.
-        IF NOT has_sequence_privilege(attribute.sequence, 'SELECT, USAGE') THEN
-            RAISE EXCEPTION 'permission denied for sequence %', attribute.sequence USING ERRCODE = 'insufficient_privilege',
-                DETAIL = 'The collection has to continue above it.', HINT = 'Grant SELECT on it.';
-        END IF;
         -- The last value of a sequence stands for a block of numbers if the increment is above 1.
-        drawn := GREATEST(drawn, (SELECT CASE WHEN v.last IS NULL THEN 0 WHEN q.seqincrement < 0 THEN q.seqstart ELSE LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END
-            FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last) WHERE q.seqrelid = attribute.sequence));
+        drawn := GREATEST(drawn, (SELECT CASE WHEN q.seqincrement < 0 THEN CASE WHEN p.at <= q.seqstart THEN q.seqstart END
+            WHEN p.at < q.seqstart THEN p.at ELSE LEAST(p.at::numeric + q.seqincrement - 1, q.seqmax)::int8 END
+            FROM pg_sequence q, hilo._sequence_position(q.seqrelid) p(at) WHERE q.seqrelid = attribute.sequence));
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, draw);
         IF one = relation OR (attribute.kind, attribute.sequence) IS DISTINCT FROM (root.kind, root.sequence) THEN
             PERFORM hilo._bind_column(one, column_name, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence, '-'::regclass));

@@ -231,6 +231,27 @@ hilo_sync_sequence(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(at);
 }
 
+/*
+ * hilo._sequence_position(sequence): the last number that was drawn from it, or that
+ * setval() or ALTER SEQUENCE has left out.
+ */
+PG_FUNCTION_INFO_V1(hilo_position_of_sequence);
+
+Datum
+hilo_position_of_sequence(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	int64		limit;
+
+	if (pg_class_aclcheck(oid, GetUserId(), ACL_SELECT | ACL_USAGE) != ACLCHECK_OK)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for sequence %s", hilo_sql_table(oid)),
+				 errdetail("The collection has to continue above it."),
+				 errhint("Grant SELECT on it.")));
+	PG_RETURN_INT64(hilo_sequence_position(hilo_sequence(oid), &limit));
+}
+
 /* So many draws take some milliseconds. */
 #define MAX_DRAWS		65536
 

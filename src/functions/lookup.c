@@ -120,12 +120,13 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 	hilo_check_collection(name, hilo_identity_parts_separator);
 	bindings = hilo_bindings(name);
 	hilo_bindings_refresh(name, &bindings);
-	if (!hilo_collection_set_limit(&collection))
+	if (!hilo_collection_set_limit(&collection) &&
+		bindings.limit > hilo_collection_row(&collection)->max_value)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("ids above the limit of collection \"%s\" were not counted", name),
-				 errdetail("This transaction has locked a table whose type decides about the limit."),
-				 errhint("Call hilo.sync() again after the commit.")));
+				 errdetail("A transaction is changing what the collection is bound to."),
+				 errhint("Call hilo.sync() again when it has ended.")));
 	level = hilo_sql_limit_lock_waits();
 	max = sync_counter(&collection, columns, by_default);
 

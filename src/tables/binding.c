@@ -301,22 +301,42 @@ hilo_bindings(const char *name)
 	return bindings;
 }
 
+/*
+ * Raise the limit of a collection to that of its bindings, unless another transaction is
+ * changing them, whose new binding cannot be seen yet.
+ */
+static bool
+raise_limit(HiloCollection *collection)
+{
+	const char *name = collection->ref.name;
+	HiloBindings bindings;
+
+	if (!hilo_bindings_lock(name, false))
+		return false;
+	bindings = hilo_bindings(name);
+	if (!bindings.changing)
+	{
+		HiloCounterOptions options = {.max_value = bindings.limit};
+
+		hilo_counter_configure(&collection->ref, &options);
+	}
+	hilo_bindings_unlock(name);
+	return !bindings.changing;
+}
+
 bool
 hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection)
 {
 	const HiloRow *row = hilo_collection_row(collection);
-	HiloCounterOptions options = {.max_value = bindings->limit};
 
-	bool		lower = options.max_value < row->max_value && row->max < row->max_value;
-	bool		raise = options.max_value > row->max_value &&
-		!(row->flags & HILO_ROW_OWN_LIMIT);
-
-	if ((lower || raise) && bindings->changing)
-		return false;
-	if (lower)
-		hilo_counter_note_bound(&collection->ref, options.max_value);
-	else if (raise)
-		hilo_counter_configure(&collection->ref, &options);
+	if (bindings->limit > row->max_value && !(row->flags & HILO_ROW_OWN_LIMIT))
+		return raise_limit(collection);
+	if (bindings->limit < row->max_value && row->max < row->max_value)
+	{
+		if (bindings->changing)
+			return false;
+		hilo_counter_note_bound(&collection->ref, bindings->limit);
+	}
 	return true;
 }
 

@@ -196,6 +196,12 @@ INSERT INTO grown_locked VALUES (3000000000);
 SELECT hilo.sync('grown_locked');
 COMMIT;
 SELECT hilo.sync('grown_locked');
+-- One that lowers it has counted all ids.
+BEGIN;
+DELETE FROM grown_locked;
+ALTER TABLE grown_locked ALTER id TYPE int;
+SELECT hilo.sync('grown_locked');
+ROLLBACK;
 CREATE TABLE grown_unbound (id int PRIMARY KEY);
 SELECT hilo.bind('grown_unbound', 'grown_unbound', 'id');
 SELECT hilo_next_number('grown_unbound');

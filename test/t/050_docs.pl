@@ -378,6 +378,8 @@ foreach my $page (@pages, 'src/README.md', glob('test/*.md'), glob('test/*/*.md'
 	foreach my $link ($text =~ /\]\(([^)\s]+)\)/g)
 	{
 		next if $link =~ /^\w+:/;
+		# GitHub's picture of a workflow, by an address that is right in each clone.
+		$link = ".github/workflows/$1" if $page eq 'README.md' && $link =~ m{^\.\./\.\./actions/workflows/([^/]+)(?:/badge\.svg)?$};
 		my ($file, $anchor) = $link =~ /^([^#]*)(?:#(.*))?$/;
 		my $path = $file eq '' ? $page : dirname($page) . "/$file";
 		push @broken, $link
