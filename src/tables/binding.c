@@ -301,6 +301,17 @@ hilo_bindings(const char *name)
 	return bindings;
 }
 
+/* What stands for the name in a lock; another name may share it. */
+static LOCKTAG
+lock_of(const char *name)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, hilo_catalog_table(HILO_TABLE_BINDINGS),
+					   hash_bytes((const unsigned char *) name, strlen(name)), 0);
+	return tag;
+}
+
 /*
  * Raise the limit of a collection to that of its bindings, unless another transaction is
  * changing them, whose new binding cannot be seen yet.
@@ -308,19 +319,21 @@ hilo_bindings(const char *name)
 static bool
 raise_limit(HiloCollection *collection)
 {
-	const char *name = collection->ref.name;
+	LOCKTAG		tag = lock_of(collection->ref.name);
 	HiloBindings bindings;
 
-	if (!hilo_bindings_lock(name, false))
+	/* Several sessions may raise it at the same time. */
+	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return false;
-	bindings = hilo_bindings(name);
+	AcceptInvalidationMessages();
+	bindings = hilo_bindings(collection->ref.name);
 	if (!bindings.changing)
 	{
 		HiloCounterOptions options = {.max_value = bindings.limit};
 
 		hilo_counter_configure(&collection->ref, &options);
 	}
-	hilo_bindings_unlock(name);
+	LockRelease(&tag, ShareLock, false);
 	return !bindings.changing;
 }
 
@@ -450,17 +463,6 @@ hilo_drawing_table(const char *name, CommandId command)
 /*
  * Change
  */
-
-/* What stands for the name in a lock; another name may share it. */
-static LOCKTAG
-lock_of(const char *name)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, hilo_catalog_table(HILO_TABLE_BINDINGS),
-					   hash_bytes((const unsigned char *) name, strlen(name)), 0);
-	return tag;
-}
 
 bool
 hilo_bindings_lock(const char *name, bool wait)
