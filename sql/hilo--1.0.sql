@@ -727,10 +727,15 @@ BEGIN
         END IF;
         -- A partition without a default stays without one, if its parent has one.
         CONTINUE WHEN attribute.kind = 'nothing' AND root.kind <> 'nothing' AND attribute.is_partition;
-        -- The last value of a sequence stands for a block of numbers if the increment is above 1.
-        drawn := GREATEST(drawn, (SELECT CASE WHEN q.seqincrement < 0 THEN CASE WHEN p.at <= q.seqstart THEN q.seqstart END
-            WHEN p.at < q.seqstart THEN p.at ELSE LEAST(p.at::numeric + q.seqincrement - 1, q.seqmax)::int8 END
-            FROM pg_sequence q, hilo._sequence_position(q.seqrelid) p(at) WHERE q.seqrelid = attribute.sequence));
+        IF NOT has_sequence_privilege(attribute.sequence, 'SELECT, USAGE') THEN
+            RAISE EXCEPTION 'permission denied for sequence %', attribute.sequence USING ERRCODE = 'insufficient_privilege',
+                DETAIL = 'The collection has to continue above it.', HINT = 'Grant SELECT on it.';
+        END IF;
+        -- The last value of a sequence stands for a block of numbers if the increment is above 1.  It is null if
+        -- the sequence was not called since it was made, or set.
+        drawn := GREATEST(drawn, (SELECT CASE WHEN q.seqincrement < 0 THEN CASE WHEN v.last IS NOT NULL OR p.at <= LEAST(q.seqstart, 9223372036854775806) THEN q.seqstart END
+            WHEN v.last IS NULL THEN p.at ELSE LEAST(v.last::numeric + q.seqincrement - 1, q.seqmax)::int8 END
+            FROM pg_sequence q, pg_sequence_last_value(q.seqrelid) v(last), hilo._sequence_position(q.seqrelid) p(at) WHERE q.seqrelid = attribute.sequence));
         EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s', one, column_name, draw);
         IF one = relation OR (attribute.kind, attribute.sequence) IS DISTINCT FROM (root.kind, root.sequence) THEN
             PERFORM hilo._bind_column(one, column_name, collection, CASE WHEN attribute.kind IN ('sequence', 'attached') THEN 'sequence' ELSE 'nothing' END, COALESCE(attribute.sequence, '-'::regclass));

@@ -14,6 +14,12 @@
 
 #include "counting/range.h"
 
+/*
+ * A claim takes at most 1/RANGE_SHARE_OF_REST of the numbers left below the
+ * limit.
+ */
+#define RANGE_SHARE_OF_REST		64
+
 int64
 hilo_range_size(int64 last_size, int64 age_us, int64 duration_us,
 				int64 min_size, int64 max_size)
@@ -52,7 +58,7 @@ hilo_range_cut(const HiloWanted *wanted, int64 max, int64 limit, bool pooled,
 	if (left <= 0 || (wanted->exact && size > left))
 		return false;
 
-	share = pooled ? left : Max(left / HILO_RANGE_SHARE_OF_REST, 1);
+	share = pooled ? left : Max(left / RANGE_SHARE_OF_REST, 1);
 	if (!wanted->exact)
 		size = Min(size, share);
 	if (!pooled && size < share)

@@ -16,9 +16,6 @@
 /* How long a session's range should last, in microseconds. */
 #define HILO_RANGE_DURATION		INT64CONST(100000)
 
-/* A claim takes at most one of so many of the numbers left below the limit. */
-#define HILO_RANGE_SHARE_OF_REST	64
-
 /* The numbers low..high, both included; empty when low > high. */
 typedef struct HiloRange
 {

@@ -244,11 +244,7 @@ hilo_position_of_sequence(PG_FUNCTION_ARGS)
 	int64		limit;
 
 	if (pg_class_aclcheck(oid, GetUserId(), ACL_SELECT | ACL_USAGE) != ACLCHECK_OK)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for sequence %s", hilo_sql_table(oid)),
-				 errdetail("The collection has to continue above it."),
-				 errhint("Grant SELECT on it.")));
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
 	PG_RETURN_INT64(hilo_sequence_position(hilo_sequence(oid), &limit));
 }
 

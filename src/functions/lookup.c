@@ -125,8 +125,8 @@ hilo_sync_collection(PG_FUNCTION_ARGS)
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("ids above the limit of collection \"%s\" were not counted", name),
-				 errdetail("A transaction is changing what the collection is bound to."),
-				 errhint("Call hilo.sync() again when it has ended.")));
+				 errdetail("This transaction has locked a table whose type decides about the limit."),
+				 errhint("Call hilo.sync() again after the commit.")));
 	level = hilo_sql_limit_lock_waits();
 	max = sync_counter(&collection, columns, by_default);
 

@@ -147,18 +147,14 @@ is_too_high(const HiloRow *row, int64 number)
  * for an id given by hand: a member's mistake must not exhaust the counter.  Sets *row.
  */
 static void
-check_highest(HiloCollection *collection, int64 number, int64 size, HiloRow *row)
+check_highest(HiloCollection *collection, int64 number, HiloRow *row)
 {
 	const HiloRowRef *ref = &collection->ref;
 
 	(void) hilo_counter_read(&collection->ref, row);
 
-	/*
-	 * Where only members draw, no draw has let the limit follow the types.
-	 * Near the limit a claim would be small.
-	 */
-	if ((row->max_value - Max(row->max, number)) / HILO_RANGE_SHARE_OF_REST <= size ||
-		is_too_high(row, number))
+	/* Where only members draw, no draw has let the limit follow the types. */
+	if (row->max >= row->max_value || is_too_high(row, number))
 	{
 		(void) hilo_collection_set_limit(collection);
 		(void) hilo_counter_read(&collection->ref, row);
@@ -231,7 +227,7 @@ do_hilo_claim_lease(PG_FUNCTION_ARGS)
 	bool		nulls[LEASE_LSN + 1] = {0};
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection, above, size, &row);
+	check_highest(&collection, above, &row);
 	values[LEASE_LSN] = LSNGetDatum(claim_lease(&collection.ref, size, above, values, nulls));
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
@@ -269,7 +265,7 @@ give_without_record(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 		  (known.number == own.number && known.id != own.id))))
 		return false;
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection, above, size, &row);
+	check_highest(&collection, above, &row);
 	if (!hilo_member_is_current(text_to_cstring(PG_GETARG_TEXT_PP(6)), collection.ref.name,
 								row.epoch, &known, &own, fcinfo->args[7]))
 		return false;
@@ -308,7 +304,7 @@ do_hilo_check_highest(PG_FUNCTION_ARGS)
 	HiloRow		row;
 
 	(void) hilo_api_administered(fcinfo, &collection);
-	check_highest(&collection, hilo_api_number(fcinfo, 1, "at_least"), 0, &row);
+	check_highest(&collection, hilo_api_number(fcinfo, 1, "at_least"), &row);
 	PG_RETURN_VOID();
 }
 

@@ -301,55 +301,22 @@ hilo_bindings(const char *name)
 	return bindings;
 }
 
-/* What stands for the name in a lock; another name may share it. */
-static LOCKTAG
-lock_of(const char *name)
-{
-	LOCKTAG		tag;
-
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, hilo_catalog_table(HILO_TABLE_BINDINGS),
-					   hash_bytes((const unsigned char *) name, strlen(name)), 0);
-	return tag;
-}
-
-/*
- * Raise the limit of a collection to that of its bindings, unless another transaction is
- * changing them, whose new binding cannot be seen yet.
- */
-static bool
-raise_limit(HiloCollection *collection)
-{
-	LOCKTAG		tag = lock_of(collection->ref.name);
-	HiloBindings bindings;
-
-	/* Several sessions may raise it at the same time. */
-	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return false;
-	AcceptInvalidationMessages();
-	bindings = hilo_bindings(collection->ref.name);
-	if (!bindings.changing)
-	{
-		HiloCounterOptions options = {.max_value = bindings.limit};
-
-		hilo_counter_configure(&collection->ref, &options);
-	}
-	LockRelease(&tag, ShareLock, false);
-	return !bindings.changing;
-}
-
 bool
 hilo_bindings_set_limit(const HiloBindings *bindings, HiloCollection *collection)
 {
 	const HiloRow *row = hilo_collection_row(collection);
+	HiloCounterOptions options = {.max_value = bindings->limit};
 
-	if (bindings->limit > row->max_value && !(row->flags & HILO_ROW_OWN_LIMIT))
-		return raise_limit(collection);
-	if (bindings->limit < row->max_value && row->max < row->max_value)
-	{
-		if (bindings->changing)
-			return false;
-		hilo_counter_note_bound(&collection->ref, bindings->limit);
-	}
+	bool		lower = options.max_value < row->max_value && row->max < row->max_value;
+	bool		raise = options.max_value > row->max_value &&
+		!(row->flags & HILO_ROW_OWN_LIMIT);
+
+	if ((lower || raise) && bindings->changing)
+		return false;
+	if (lower)
+		hilo_counter_note_bound(&collection->ref, options.max_value);
+	else if (raise)
+		hilo_counter_configure(&collection->ref, &options);
 	return true;
 }
 
@@ -463,6 +430,17 @@ hilo_drawing_table(const char *name, CommandId command)
 /*
  * Change
  */
+
+/* What stands for the name in a lock; another name may share it. */
+static LOCKTAG
+lock_of(const char *name)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, hilo_catalog_table(HILO_TABLE_BINDINGS),
+					   hash_bytes((const unsigned char *) name, strlen(name)), 0);
+	return tag;
+}
 
 bool
 hilo_bindings_lock(const char *name, bool wait)

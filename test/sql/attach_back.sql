@@ -261,11 +261,21 @@ CREATE TABLE regress_back.downs (id bigint PRIMARY KEY DEFAULT nextval('regress_
 CREATE SEQUENCE regress_back.gone_down INCREMENT -1 START 50 MAXVALUE 50;
 CREATE TABLE regress_back.gone_downs (id bigint PRIMARY KEY DEFAULT nextval('regress_back.gone_down'), x int);
 SELECT nextval('regress_back.gone_down');
-SELECT t, hilo.attach(format('regress_back.%s', t)::regclass, collection => t) FROM unnest('{was_set, from_1000s, by_tens, downs, gone_downs}'::text[]) t;
+CREATE SEQUENCE regress_back.top INCREMENT -5 MINVALUE 1 MAXVALUE 9223372036854775807 START 9223372036854775807;
+CREATE TABLE regress_back.tops (id bigint PRIMARY KEY DEFAULT nextval('regress_back.top'), x int);
+-- Also below its start, or above it: a block is counted whole.
+CREATE SEQUENCE regress_back.blocks START 1001 MINVALUE 1 INCREMENT 100;
+CREATE TABLE regress_back.in_blocks (id bigint PRIMARY KEY DEFAULT nextval('regress_back.blocks'), x int);
+ALTER SEQUENCE regress_back.blocks RESTART WITH 1;
+SELECT nextval('regress_back.blocks');
+CREATE SEQUENCE regress_back.up_and_down INCREMENT -1 START 1000 MINVALUE 1 MAXVALUE 2000;
+CREATE TABLE regress_back.ups_and_downs (id bigint PRIMARY KEY DEFAULT nextval('regress_back.up_and_down'), x int);
+SELECT setval('regress_back.up_and_down', 1500);
+SELECT t, hilo.attach(format('regress_back.%s', t)::regclass, collection => t) FROM unnest('{was_set, from_1000s, by_tens, downs, gone_downs, tops, in_blocks, ups_and_downs}'::text[]) t;
 INSERT INTO regress_back.was_set (x) VALUES (2) RETURNING id;
 INSERT INTO regress_back.from_1000s (x) VALUES (2) RETURNING id;
-DROP TABLE regress_back.was_set, regress_back.from_1000s, regress_back.by_tens, regress_back.downs, regress_back.gone_downs;
-DROP SEQUENCE regress_back.from_1000, regress_back.by_ten, regress_back.down, regress_back.gone_down;
-SELECT count(hilo.drop(t)) FROM unnest('{was_set, from_1000s, by_tens, downs, gone_downs}'::text[]) t;
+DROP TABLE regress_back.was_set, regress_back.from_1000s, regress_back.by_tens, regress_back.downs, regress_back.gone_downs, regress_back.tops, regress_back.in_blocks, regress_back.ups_and_downs;
+DROP SEQUENCE regress_back.from_1000, regress_back.by_ten, regress_back.down, regress_back.gone_down, regress_back.top, regress_back.blocks, regress_back.up_and_down;
+SELECT count(hilo.drop(t)) FROM unnest('{was_set, from_1000s, by_tens, downs, gone_downs, tops, in_blocks, ups_and_downs}'::text[]) t;
 DROP SCHEMA regress_back CASCADE;
 SELECT count(hilo.drop(collection)) FROM hilo.status WHERE collection IN ('one', 'two', 'several', 'replaced', 'kept', 'wide', 'whole');

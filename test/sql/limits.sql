@@ -180,12 +180,6 @@ SELECT hilo.seed('grown_hub', 2147483647);
 SELECT low FROM hilo.lease('grown_hub', 1);
 ALTER TABLE grown_hub ALTER id TYPE bigint;
 SELECT low FROM hilo.lease('grown_hub', 1);
--- Near the end of the old type.
-CREATE TABLE grown_near (id int PRIMARY KEY);
-SELECT hilo.attach('grown_near', 'id', 'grown_near');
-SELECT hilo.seed('grown_near', 2147483600);
-ALTER TABLE grown_near ALTER id TYPE bigint;
-SELECT low, high FROM hilo.lease('grown_near', 100);
 -- A transaction that has locked the table, or that unbinds it.
 CREATE TABLE grown_locked (id int, x int);
 SELECT hilo.attach('grown_locked', 'id', 'grown_locked');
@@ -221,5 +215,5 @@ COMMIT;
 -- A limit that was set by hand stays.
 SELECT hilo.configure('grown_hub', max_value => 2147483648);
 SELECT low FROM hilo.lease('grown_hub', 1);
-DROP TABLE grown, grown_seed, grown_bound, grown_first, grown_second, grown_hub, grown_near, grown_locked, grown_unbound, grown_wider;
+DROP TABLE grown, grown_seed, grown_bound, grown_first, grown_second, grown_hub, grown_locked, grown_unbound, grown_wider;
 SELECT count(hilo.drop(collection, true)) FROM hilo.hilo WHERE collection LIKE 'grown%';
