@@ -1,14 +1,12 @@
 # hilo: HiLo ids in PostgreSQL
 EXTENSION = hilo
 MODULE_big = hilo
-MODULES = hilo_hub hilo_libpq
-HUB_OBJS = $(filter-out src/hub/connection.o,$(patsubst %.c,%.o,$(sort $(wildcard src/hub/*.c))))
-OBJS = $(filter-out src/hub/%,$(patsubst %.c,%.o,$(sort $(wildcard src/*/*.c))))
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
 DATA = $(wildcard sql/hilo--*.sql)
-PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir)
+PG_CPPFLAGS = -I$(srcdir)/src
 
-# Only symbols marked by export.h and the server's headers are visible, so that a
-# session has fewer symbols to look up when it loads the library.
+# Only symbols marked by the server's headers are visible, so that a session has fewer
+# symbols to look up when it loads the library.
 PG_CFLAGS = -fvisibility=hidden
 
 # No bitcode: compiled expressions could not call hidden functions.
@@ -23,8 +21,6 @@ ISOLATION_OPTS = --inputdir=test --outputdir=. --load-extension=hilo
 # With TAP_TESTS=1 on the command line; they need IPC::Run.
 PROVE_TESTS = test/t/*.pl
 
-EXTRA_CLEAN = $(HUB_OBJS)
-
 PG_CONFIG = pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
@@ -36,24 +32,12 @@ installcheck: export PGOPTIONS += -c hilo.range_size=32 -c hilo.max_range_size=3
 endif
 
 # PGXS does not track headers.
-$(OBJS) $(HUB_OBJS) hilo_libpq.o: $(wildcard src/*/*.h)
+$(OBJS): $(wildcard src/*.h)
 
 # Visible symbols need not be looked up from within the library.
 ifeq ($(PORTNAME),linux)
 hilo$(DLSUFFIX): SHLIB_LINK += -Wl,-Bsymbolic
 endif
-
-# What leases need is a library of its own, which uses symbols of the first one.
-ifeq ($(PORTNAME),darwin)
-hilo_hub$(DLSUFFIX): LDFLAGS_SL += -undefined dynamic_lookup
-endif
-hilo_hub$(DLSUFFIX): $(HUB_OBJS)
-	$(LINK.shared) -o $@ $(HUB_OBJS) $(LDFLAGS) $(LDFLAGS_SL)
-
-# The one library that needs libpq is loaded only where a hub is asked.
-hilo_libpq.o: src/hub/connection.c
-	$(COMPILE.c) $(OUTPUT_OPTION) $<
-hilo_libpq$(DLSUFFIX): LDFLAGS_SL += $(libpq)
 
 # The layout of the C files.
 .PHONY: format check-format

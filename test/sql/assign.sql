@@ -162,7 +162,7 @@ INSERT INTO papers (n) VALUES (52);
 ALTER TABLE papers RENAME COLUMN key TO id;
 DROP TABLE papers;
 -- The collection named in the trigger; a name that has to be quoted; as the other column.
-CREATE TABLE "Odd ""Table" ("Odd Id" text, id text);
+CREATE TABLE "Odd ""Table" ("Odd Id" text UNIQUE, id text UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('Odd Id');
 CREATE TRIGGER assign_too BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'odds and ends');
 INSERT INTO "Odd ""Table" DEFAULT VALUES RETURNING *;
@@ -179,7 +179,7 @@ CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo
 INSERT INTO "odd/" DEFAULT VALUES RETURNING id;
 DROP TABLE "odd/";
 -- A later trigger sees the id; an earlier one may request it.
-CREATE TABLE staged (id text, note text);
+CREATE TABLE staged (id text PRIMARY KEY, note text);
 CREATE FUNCTION request() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := 'staged|'; RETURN NEW; END $$;
 CREATE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.note := 'seen ' || NEW.id; RETURN NEW; END $$;
 CREATE TRIGGER a_request BEFORE INSERT ON staged FOR EACH ROW WHEN (NEW.note = 'request') EXECUTE FUNCTION request();
@@ -191,6 +191,7 @@ DROP FUNCTION request, look;
 
 -- Partitions: the collection is the root's, whichever table is inserted into, whatever the column's position.
 CREATE TABLE loans (year int, id text, note text) PARTITION BY RANGE (year);
+CREATE INDEX ON loans (id);
 CREATE TABLE loans_2025 PARTITION OF loans FOR VALUES FROM (2025) TO (2026);
 CREATE TABLE loans_later PARTITION OF loans FOR VALUES FROM (2026) TO (2100) PARTITION BY LIST (year);
 CREATE TABLE loans_2026 (dropped int, note text, id text, year int);
@@ -239,12 +240,15 @@ END $$;
 CREATE TABLE shelves_there (n int, id text);
 CREATE FOREIGN TABLE shelves (n int, id text) SERVER loopback OPTIONS (table_name 'shelves_there');
 CREATE TRIGGER assign BEFORE INSERT ON shelves FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
-INSERT INTO shelves (n, id) VALUES (1, NULL), (2, 'shelves|'), (3, 'shelves/'), (4, 'shelves/top'), (5, NULL) RETURNING n, shape(id);
+INSERT INTO shelves (n, id) VALUES (1, NULL), (3, 'shelves/'), (4, 'shelves/top'), (5, NULL) RETURNING n, shape(id);
 INSERT INTO shelves (n) SELECT i FROM generate_series(6, 8) i;
 COPY shelves (n, id) FROM stdin;
 9	\N
-10	shelves|
 \.
+-- No index here knows the ids there: no number that nobody looked for.
+\set VERBOSITY sqlstate
+INSERT INTO shelves (n, id) VALUES (2, 'shelves|');
+\set VERBOSITY default
 SELECT n, shape(id) FROM shelves_there ORDER BY n;
 -- As a partition.
 CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
@@ -258,16 +262,10 @@ CREATE TABLE doors_there (n int, id text);
 CREATE TRIGGER assign BEFORE INSERT ON doors_there FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'doors');
 CREATE FOREIGN TABLE doors (n int, id text) SERVER loopback OPTIONS (table_name 'doors_there');
 INSERT INTO doors (n) VALUES (1), (2) RETURNING n, id LIKE 'doors/%-A' AS assigned;
--- A default draws for a foreign table, too.  No look sees the ids on the other server: hilo.sync() does.
+-- A default draws for a foreign table, too.
 CREATE TABLE walls_there (id bigint, n int);
-INSERT INTO walls_there VALUES (5, 0);
 CREATE FOREIGN TABLE walls (id bigint DEFAULT hilo_next_number('walls'), n int) SERVER loopback OPTIONS (table_name 'walls_there');
 INSERT INTO walls (n) VALUES (1), (2) RETURNING id;
-INSERT INTO walls (id, n) VALUES (7, 3);
-SELECT hilo.bind('walls', 'walls', 'id'), hilo.sync('walls') >= 7 AS synced;
-INSERT INTO walls (n) SELECT i FROM generate_series(4, 8) i RETURNING id;
-SELECT count(*), count(DISTINCT id) FROM walls;
-SELECT hilo.unbind('walls');
 DROP FOREIGN TABLE walls;
 DROP TABLE walls_there;
 DROP TABLE rooms, rooms_there, shelves_there, doors_there;
@@ -280,19 +278,16 @@ DROP EXTENSION postgres_fdw;
 CREATE EXTENSION citext;
 CREATE DOMAIN short_id AS varchar(12);
 CREATE DOMAIN lower_id AS text CHECK (VALUE = lower(VALUE)) NOT NULL;
-CREATE DOMAIN lower_citext AS citext CHECK (VALUE::text LIKE 't%');
 CREATE DOMAIN upper_of_domain AS short_id CHECK (VALUE NOT LIKE '%9-A');
-CREATE TABLE types (v varchar, v7 varchar(9), s short_id, c citext, d lower_citext);
+CREATE TABLE types (v varchar UNIQUE, v7 varchar(9) UNIQUE, s short_id UNIQUE);
 CREATE TRIGGER t1 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('v');
 CREATE TRIGGER t2 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('v7');
 CREATE TRIGGER t3 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('s');
-CREATE TRIGGER t4 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('c');
-CREATE TRIGGER t5 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('d');
 INSERT INTO types DEFAULT VALUES RETURNING *;
-INSERT INTO types VALUES ('types|', 'types|', 'types|', 'types|', 'types|') RETURNING *;
+INSERT INTO types VALUES ('types|', 'types|', 'types|') RETURNING *;
 DROP TABLE types;
 -- An id that does not fit into the column is an error, and is not truncated; after that, one that fits is accepted.
-CREATE TABLE narrow (id varchar(10));
+CREATE TABLE narrow (id varchar(10) UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON narrow FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO narrow DEFAULT VALUES RETURNING id;
 \set VERBOSITY sqlstate
@@ -307,7 +302,7 @@ INSERT INTO narrow VALUES ('narrow|'), (NULL) RETURNING id;
 SELECT max(length(id)) FROM narrow;
 DROP TABLE narrow;
 -- A domain's check and NOT NULL are tested with the assigned id.
-CREATE TABLE lower (id lower_id);
+CREATE TABLE lower (id lower_id UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON lower FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'lower');
 INSERT INTO lower VALUES ('lower/');
 INSERT INTO lower VALUES ('lower|') RETURNING id;
@@ -324,7 +319,7 @@ INSERT INTO nested DEFAULT VALUES RETURNING id;
 INSERT INTO nested VALUES ('');
 DROP TABLE nested;
 -- Types that hold no ids.
-CREATE TABLE wrong (i int, b bigint, c char(20), n name, a text[], u uuid, j jsonb);
+CREATE TABLE wrong (i int, b bigint, c char(20), n name, a text[], u uuid, j jsonb, t citext);
 CREATE FUNCTION try_trigger(args text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('CREATE OR REPLACE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id(%s)', args);
@@ -333,7 +328,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE;
 END $$;
-SELECT args, try_trigger(args) FROM unnest(ARRAY['''i''', '''b''', '''c''', '''n''', '''a''', '''u''', '''j''']) args;
+SELECT args, try_trigger(args) FROM unnest(ARRAY['''i''', '''b''', '''c''', '''n''', '''a''', '''u''', '''j''', '''t''']) args;
 ALTER TABLE wrong ADD COLUMN id text;
 -- Wrong columns, wrong numbers of arguments, wrong collections.
 SELECT args, try_trigger(args) FROM unnest(ARRAY['''ID''', '''nowhere''', '''ctid''', '''tableoid''', '''''']) args;
@@ -378,12 +373,12 @@ CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.
 INSERT INTO wrong DEFAULT VALUES;
 DROP TABLE wrong CASCADE;
 DROP FUNCTION try_trigger, try_timing;
-DROP DOMAIN upper_of_domain, short_id, lower_id, lower_citext;
+DROP DOMAIN upper_of_domain, short_id, lower_id;
 DROP EXTENSION citext;
 
 -- An ordinary role needs no more than INSERT.
 CREATE ROLE regress_hilo_clerk;
-CREATE TABLE desks (id text);
+CREATE TABLE desks (id text UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON desks FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 GRANT INSERT ON desks TO regress_hilo_clerk;
 SET ROLE regress_hilo_clerk;
@@ -393,7 +388,7 @@ SELECT shape(id) FROM desks;
 DROP TABLE desks;
 DROP ROLE regress_hilo_clerk;
 -- Assigned again after a rollback: gaps, never a number twice.
-CREATE TABLE lamps (id text);
+CREATE TABLE lamps (id text UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON lamps FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 BEGIN;
 INSERT INTO lamps VALUES (NULL), ('lamps|') RETURNING id;

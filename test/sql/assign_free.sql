@@ -1,8 +1,5 @@
 -- An identity that a row requests is one that no row of its table has, and that hilo_document_id() gives is one that no bound document has: found at the first try. next_identity() stays the plain draw.
 
-SET client_min_messages = warning;
-CREATE EXTENSION citext;
-RESET client_min_messages;
 
 -- Imported documents: the next gap is used.
 CREATE TABLE users (id text PRIMARY KEY, n int);
@@ -35,7 +32,7 @@ CREATE FUNCTION after_block(start int, size int) RETURNS int LANGUAGE plpgsql AS
 DECLARE
 	result text;
 BEGIN
-	TRUNCATE users;
+	DELETE FROM users;
 	INSERT INTO users SELECT 'users/' || start + i FROM generate_series(1, size) i;
 	PERFORM seed_identity_for('users', start, true);
 	INSERT INTO users VALUES ('users|') RETURNING id INTO result;
@@ -82,7 +79,7 @@ SELECT public.seed_identity_for('users', 0, true);
 INSERT INTO public.users VALUES ('users|') RETURNING id;
 RESET search_path;
 
--- hilo_document_id(): where the name is bound, or attached.
+-- hilo_document_id(): where the name is bound.
 SELECT seed_identity_for('users', 0, true), hilo_document_id('users', 'users|');
 SELECT hilo.bind('users', 'users', 'id');
 SELECT hilo_document_id('users', 'users|'), hilo_document_id('other', 'users|'), next_identity('users');
@@ -90,31 +87,28 @@ SELECT hilo.unbind('users');
 SELECT seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
 SELECT hilo.unbind('companies');
 SELECT seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
--- Bound to a view; to a column of numbers, with its end.
+-- Not to a view; to a column of numbers, with its end.
 CREATE VIEW many AS SELECT i AS id FROM generate_series(1, 5000) i;
 SELECT hilo.bind('many', 'many', 'id');
-SELECT hilo_document_id('users', 'many|'), hilo_document_id('users', 'many|');
-SELECT hilo.unbind('many');
 DROP VIEW many;
 CREATE TABLE small (id smallint PRIMARY KEY);
 INSERT INTO small SELECT i FROM generate_series(1, 32766) i;
-SELECT hilo.bind('small', 'small', 'id');
+SELECT hilo.bind('small', 'small', 'id'), hilo.configure('small|', max_value => 32767);
 SELECT hilo_document_id('users', 'small|');
 INSERT INTO small VALUES (32767);
 SELECT seed_identity_for('small', 32700, true);
 \set VERBOSITY sqlstate
 SELECT hilo_document_id('users', 'small|');
 SELECT hilo_document_id('users', 'small|');
-SELECT seed_identity_for('small', 40000);
-SELECT hilo_document_id('users', 'small|');
 \set VERBOSITY default
+SELECT hilo.configure('small|', reset => true);
 -- The documents no longer exist: the same error as of next_identity_free().
 DROP TABLE small;
 SELECT hilo_document_id('users', 'small|');
 SELECT next_identity('small|');
 SELECT hilo.unbind('small');
 SELECT hilo_document_id('users', 'small|');
--- Without the index that it was bound with: slower, but the same.
+-- Without the index that it was bound with: no number that nobody looked for.
 CREATE TABLE bare (id text);
 CREATE INDEX bare_index ON bare (id);
 INSERT INTO bare VALUES ('bare/1'), ('bare/2');
@@ -123,20 +117,19 @@ SELECT hilo_document_id('users', 'bare|');
 DROP INDEX bare_index;
 SELECT seed_identity_for('bare', 0, true), hilo_document_id('users', 'bare|');
 DROP TABLE bare;
--- Attached, with and without an index.
-SET client_min_messages = warning;
+-- A collection of text ids that is bound has an identity whose ids are there, too.
 CREATE TABLE books (id text PRIMARY KEY);
-CREATE TABLE papers (id text);
 INSERT INTO books VALUES ('books/1'), ('books/2'), ('books/3-A');
-INSERT INTO papers VALUES ('papers/1'), ('papers/2');
-SELECT hilo.attach('books'), hilo.attach('papers', 'id');
-RESET client_min_messages;
-SELECT hilo_document_id('books', 'books|'), hilo_document_id('papers', 'papers|'), next_identity_free('books');
-DROP TABLE books, papers;
+SELECT hilo.bind('books', 'books', 'id');
+SELECT hilo_document_id('books', 'books|'), next_identity_free('books'), hilo_document_id('books'), hilo_document_id('books');
+INSERT INTO books VALUES (hilo_document_id('books'));
+INSERT INTO books VALUES (hilo_document_id('books')) RETURNING id;
+SELECT hilo.unbind('books');
+DROP TABLE books;
 
 -- With an index that can be used, because the column comes first, and all rows are in it.
 CREATE DOMAIN doc_id AS varchar(30);
-CREATE FUNCTION with_index(type text, index text) RETURNS text LANGUAGE plpgsql AS $$
+CREATE PROCEDURE with_index(type text, index text) LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
 BEGIN
@@ -145,35 +138,31 @@ BEGIN
 	CREATE TRIGGER assign BEFORE INSERT ON indexed FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 	INSERT INTO indexed (id) VALUES ('indexed/1'), ('indexed/2');
 	PERFORM seed_identity_for('indexed', 0, true);
-	INSERT INTO indexed (id) VALUES ('indexed|') RETURNING id INTO result;
+	COMMIT;
+	BEGIN
+		INSERT INTO indexed (id) VALUES ('indexed|') RETURNING id INTO result;
+	EXCEPTION WHEN object_not_in_prerequisite_state THEN
+		result := SQLSTATE;
+	END;
+	RAISE NOTICE '%: % %', result, type, index;
 	DROP TABLE indexed;
-	RETURN result;
 END $$;
-SELECT type, index, with_index(type, index) FROM (VALUES
-	('text', 'CREATE UNIQUE INDEX ON indexed (id)'),
-	('text', 'ALTER TABLE indexed ADD PRIMARY KEY (id, more)'),
-	('text', 'CREATE INDEX ON indexed (id text_pattern_ops)'),
-	('text', 'CREATE UNIQUE INDEX ON indexed (id DESC NULLS FIRST) INCLUDE (more)'),
-	('text COLLATE "C"', 'CREATE UNIQUE INDEX ON indexed (id COLLATE "POSIX")'),
-	('varchar(20)', 'CREATE UNIQUE INDEX ON indexed (id)'),
-	('doc_id', 'CREATE UNIQUE INDEX ON indexed (id)'),
-	('citext', 'CREATE UNIQUE INDEX ON indexed (id)')) v(type, index);
--- Without one: the same.
-SELECT type, index, with_index(type, index) FROM (VALUES
-	('text', 'SELECT'),
-	('text', 'CREATE INDEX ON indexed (more, id)'),
-	('text', 'CREATE INDEX ON indexed (id) WHERE id <> '''''),
-	('text', 'CREATE INDEX ON indexed (lower(id))'),
-	('text', 'CREATE INDEX ON indexed USING hash (id)')) v(type, index);
-DROP FUNCTION with_index;
--- In a column that ignores case.
-CREATE TABLE loud (id citext PRIMARY KEY);
-CREATE TRIGGER assign BEFORE INSERT ON loud FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
-INSERT INTO loud VALUES ('LOUD/1'), ('Loud/2');
-INSERT INTO loud VALUES ('loud|') RETURNING id;
-DROP TABLE loud;
--- Ids of all tenants count, whatever the primary key.
-CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (tenant, id));
+CALL with_index('text', 'CREATE UNIQUE INDEX ON indexed (id)');
+CALL with_index('text', 'ALTER TABLE indexed ADD PRIMARY KEY (id, more)');
+CALL with_index('text', 'CREATE INDEX ON indexed (id text_pattern_ops)');
+CALL with_index('text', 'CREATE UNIQUE INDEX ON indexed (id DESC NULLS FIRST) INCLUDE (more)');
+CALL with_index('text COLLATE "C"', 'CREATE UNIQUE INDEX ON indexed (id COLLATE "POSIX")');
+CALL with_index('varchar(20)', 'CREATE UNIQUE INDEX ON indexed (id)');
+CALL with_index('doc_id', 'CREATE UNIQUE INDEX ON indexed (id)');
+-- Without one: no number that nobody looked for.
+CALL with_index('text', 'SELECT');
+CALL with_index('text', 'CREATE INDEX ON indexed (more, id)');
+CALL with_index('text', 'CREATE INDEX ON indexed (id) WHERE id <> ''''');
+CALL with_index('text', 'CREATE INDEX ON indexed (lower(id))');
+CALL with_index('text', 'CREATE INDEX ON indexed USING hash (id)');
+DROP PROCEDURE with_index;
+-- Ids of all tenants count.
+CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (id, tenant));
 CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO tenants VALUES (1, 'tenants/1'), (2, 'tenants/2');
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
@@ -196,6 +185,8 @@ CREATE UNIQUE INDEX CONCURRENTLY twice_index ON twice (id);
 \set VERBOSITY default
 SELECT indisvalid FROM pg_index WHERE indexrelid = 'twice_index'::regclass;
 DELETE FROM twice WHERE ctid = '(0,1)';
+INSERT INTO twice VALUES ('twice/2'), ('twice|') RETURNING id;
+REINDEX INDEX twice_index;
 INSERT INTO twice VALUES ('twice/2'), ('twice|') RETURNING id;
 DROP TABLE twice;
 
@@ -221,10 +212,11 @@ CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION 
 SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_2025 VALUES (2025, 'loans|') RETURNING id;
 DROP TABLE loans, loans_2025;
--- Partitions with an index and without one.
+-- Partitions with indexes of their own.
 CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
 CREATE TABLE rooms_1 PARTITION OF rooms (PRIMARY KEY (id)) FOR VALUES IN (1);
 CREATE TABLE rooms_2 PARTITION OF rooms FOR VALUES IN (2);
+CREATE INDEX ON rooms_2 (id, floor);
 CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO rooms VALUES (1, 'rooms/1'), (2, 'rooms/2'), (1, 'rooms/3');
 INSERT INTO rooms VALUES (2, 'rooms|'), (1, 'rooms|'), (1, 'rooms|') RETURNING id;
@@ -309,7 +301,6 @@ INSERT INTO users VALUES ('users|');
 \set VERBOSITY default
 DROP TABLE users, companies;
 DROP DOMAIN doc_id;
-DROP EXTENSION citext;
-SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding WHERE kind IN ('bound', 'asked');
+SELECT count(hilo.unbind(collection)) > 0 AS unbound FROM hilo.binding;
 SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
 SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '%|';

@@ -52,16 +52,17 @@ SELECT max FROM hilo.hilo WHERE collection = 'seen';
 -- Given back with the number of the claim: once, and the rest comes next.
 SELECT low, high, claim FROM hilo.next_range('back') \gset
 SELECT :low, :high, hilo.return_range('back', 5, :high, :claim + 1) AS wrong_claim;
-SELECT hilo.return_range('back', 5, :high, 0) AS no_claim, hilo.return_range('back', 5, :high, -:claim) AS negative;
+SELECT hilo.return_range('back', 5, :high, 0) AS no_claim;
+SELECT hilo.return_range('back', 5, :high, -1);
+SELECT hilo.return_range('back', 5, :high, NULL);
 SELECT hilo.return_range('back', 5, 31, :claim) AS wrong_end, hilo.return_range('elsewhere', 5, :high, :claim) AS unknown;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT hilo.return_range('back', 5, :high, :claim);
 SELECT hilo.return_range('back', 5, :high, :claim) AS again, hilo.return_range('back', 5, 5, :claim) AS at_new_max;
--- For sessions, what is left of it is no claim by whose size theirs would go on.
-SELECT claim_low FROM hilo.hilo WHERE collection = 'back';
+-- The claim has ended.
+SELECT claim_low, claim FROM hilo.hilo WHERE collection = 'back';
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 SELECT hilo_next_number('back');
-SELECT hilo.release('back');
 -- All of it, none of it, and one more than all of it.
 SELECT low, high, claim FROM hilo.next_range('back') \gset
 SELECT :low, :high, hilo.return_range('back', :low - 2, :high, :claim) AS more, hilo.return_range('back', 0, :high, :claim) AS far_more;
@@ -77,18 +78,14 @@ SELECT :low, :high, hilo.return_range('back', :low, :high, :claim);
 ROLLBACK;
 SELECT max FROM hilo.hilo WHERE collection = 'back';
 
--- Without a number: only an end that was never handed out before.
-SELECT low, high FROM hilo.next_range('fresh');
-SELECT hilo.return_range('fresh', 0, 31) AS other_end, hilo.return_range('fresh', 10, 32), hilo.return_range('fresh', 10, 32) AS again;
-SELECT max FROM hilo.hilo WHERE collection = 'fresh';
--- 32 is handed out again: a late return by the first client must not take it from the second.
+-- An end that is handed out again: a late return by the first client must not take it from the second.
+SELECT low, high, claim AS first FROM hilo.next_range('fresh') \gset
+SELECT :low, :high, hilo.return_range('fresh', 10, :high, :first);
 SET hilo.max_range_size = 22;
 SELECT low, high, claim FROM hilo.next_range('fresh') \gset
-SELECT :low, :high, hilo.return_range('fresh', 10, 32) AS without, hilo.return_range('fresh', 20, 32, NULL) AS null_claim;
-SELECT hilo.return_range('fresh', 30, 32, :claim) AS with_number;
+SELECT :low, :high, hilo.return_range('fresh', 20, 32, :first) AS first, hilo.return_range('fresh', 30, 32, :claim) AS second;
 SET hilo.max_range_size = 1048576;
 SELECT low, high FROM hilo.next_range('fresh');
-SELECT hilo.return_range('fresh', 40, 62);
 SELECT max FROM hilo.hilo WHERE collection = 'fresh';
 
 -- Not after another claim, a seed, a drop, a forced seed down to the same end, even where the end is the same.
@@ -96,24 +93,29 @@ SELECT claim FROM hilo.next_range('late') \gset
 SELECT low, high FROM hilo_reserve('late', 1);
 SELECT hilo.return_range('late', 0, 32, :claim), hilo.return_range('late', 0, 33, :claim);
 SELECT claim FROM hilo.next_range('late') \gset
-SELECT hilo.seed('late', 1), hilo.return_range('late', 40, 65, :claim), hilo.return_range('late', 40, 65);
+SELECT hilo.seed('late', 1), hilo.return_range('late', 40, 65, :claim);
 SELECT claim FROM hilo.next_range('late') \gset
-SELECT hilo.seed('late', 97, true), hilo.return_range('late', 70, 97, :claim), hilo.return_range('late', 70, 97);
+SELECT hilo.seed('late', 97, true), hilo.return_range('late', 70, 97, :claim);
 SELECT claim FROM hilo.next_range('late') \gset
 SELECT hilo.drop('late'), hilo.return_range('late', 100, 129, :claim), hilo.return_range('late', 0, 0, :claim);
 SELECT low, high FROM hilo.next_range('late');
-SELECT hilo.return_range('late', 10, 32) AS handed_out_before_the_drop;
+SELECT hilo.return_range('late', 10, 32, :claim) AS of_before_the_drop;
 SELECT max FROM hilo.hilo WHERE collection = 'late';
 
--- What a session or a caller holds cannot be given back by others, with or without a number.
+-- What a session or a caller holds cannot be given back by others.
 SELECT hilo_next_number('held');
-SELECT hilo.return_range('held', 0, 32), hilo.return_range('held', 0, 32, 1);
+SELECT hilo.return_range('held', 0, 32, 0), hilo.return_range('held', 0, 32, 1);
 SELECT low, high FROM hilo_reserve('held', 10);
-SELECT hilo.return_range('held', 32, 42), hilo.next_hi('held', 100), hilo.return_range('held', 100, 200);
+SELECT hilo.return_range('held', 32, 42, 0), hilo.next_hi('held', 100), hilo.return_range('held', 100, 200, 0);
 SELECT hilo_next_number('held'), max FROM hilo.hilo WHERE collection = 'held';
--- Nor can a session's range go back when a client has claimed since.
-SELECT low, high, claim FROM hilo.next_range('held') \gset
-SELECT :low, :high, hilo.release('held'), hilo.return_range('held', 210, :high, :claim);
-SELECT max FROM hilo.hilo WHERE collection = 'held';
+
+-- A client's range has none of the ids of a bound column.
+CREATE TABLE bound (id text PRIMARY KEY);
+SELECT hilo.bind('bound', 'bound', 'id');
+INSERT INTO bound VALUES ('bound/20-A'), ('bound/70-B');
+SELECT prefix, low, high, server_tag FROM hilo.next_range('bound', last_max => 10);
+SELECT prefix, low, high, server_tag FROM hilo.next_range('bound', last_max => 60);
+SELECT hilo.unbind('bound');
+DROP TABLE bound;
 
 DROP FUNCTION size_for;

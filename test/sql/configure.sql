@@ -1,6 +1,6 @@
--- Options of a collection: sizes, limit and tag of its own, at once and for good; and grants, which are transactional.
+-- Options of a collection: sizes, limit and tag of its own, at once and for good.
 
-CREATE VIEW regress_options AS SELECT collection, max, range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo;
+CREATE VIEW regress_options AS SELECT collection, max, range_size, max_range_size, max_value, node_tag, flags & 2 AS has_tag FROM hilo.hilo;
 
 -- No options: the collection is created, and nothing else.
 SELECT hilo.configure('conf');
@@ -14,7 +14,7 @@ SELECT low, high, last_size FROM hilo.next_range('conf');
 SELECT low, high, last_size FROM hilo.next_range('conf', 1000);
 SELECT * FROM hilo_reserve('conf', 8);
 SELECT * FROM hilo_reserve('conf', 9);
-SELECT hilo.next_hi('conf', 8), hilo.release('conf');
+SELECT hilo.next_hi('conf', 8);
 SELECT hilo.next_hi('conf', 9);
 -- The maximum wins over the minimum, as in the settings; and a collection's own sizes win over the settings.
 SELECT hilo.configure('conf', range_size => 20);
@@ -27,13 +27,13 @@ SET hilo.range_size = 2;
 SELECT last_size FROM hilo.next_range('conf');
 RESET hilo.range_size;
 -- One by one.
-SELECT hilo.configure('conf', range_size => 1, max_range_size => 1);
-SELECT hilo_next_number('conf') AS first \gset
-SELECT hilo_next_number('conf') - :first AS next, (SELECT max FROM hilo.hilo WHERE collection = 'conf') - :first AS claimed;
+SELECT hilo.configure('conf_one', range_size => 1, max_range_size => 1);
+SELECT hilo_next_number('conf_one'), hilo_next_number('conf_one');
+SELECT max FROM hilo.hilo WHERE collection = 'conf_one';
 -- A range that is held stays valid, and keeps its size; the next one has the new size.
 SELECT hilo.configure('conf_held', range_size => 4);
 SELECT hilo_next_number('conf_held');
-SELECT hilo.configure('conf_held', range_size => 6, node_tag => 'X');
+SELECT hilo.configure('conf_held', range_size => 6, max_range_size => 6, node_tag => 'X');
 SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'conf_held';
 SELECT hilo_next('conf_held') FROM generate_series(1, 4);
 SELECT low, high, next, size FROM hilo.ranges WHERE collection = 'conf_held';
@@ -82,7 +82,7 @@ SELECT hilo.configure('conf_end', max_value => 2);
 SELECT hilo.configure('conf_end', max_value => 3), hilo.configure('conf_end', max_value => 5);
 SELECT hilo_next_number('conf_end') FROM generate_series(1, 2);
 SELECT hilo_next_number('conf_end');
--- No warning before a limit set by hand.
+-- Up to the last number.
 SELECT hilo.configure('conf_warn', max_value => 100, range_size => 1, max_range_size => 1);
 SELECT count(hilo_next_number('conf_warn')) FROM generate_series(1, 99);
 SELECT low, high FROM hilo.next_range('conf_warn');
@@ -111,10 +111,10 @@ COMMIT;
 -- reset resets all options, then those given apply.
 SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000);
 SELECT hilo.configure('conf', reset => true);
-SELECT range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
+SELECT range_size, max_range_size, max_value, node_tag, flags & 2 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
 SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000);
 SELECT hilo.configure('conf', range_size => 9, reset => true);
-SELECT range_size, max_range_size, max_value, node_tag, flags & 4 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
+SELECT range_size, max_range_size, max_value, node_tag, flags & 2 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
 SELECT hilo_next('conf') ~ '-A$' AS own_tag_gone;
 -- So does hilo.drop(); hilo.seed() keeps them.
 SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000), hilo.seed('conf', 5, true);
@@ -130,47 +130,16 @@ ROLLBACK;
 SELECT * FROM regress_options WHERE collection IN ('conf', 'conf_new');
 SELECT hilo_next('conf_new');
 
--- A table that is attached limits what its collection can have; a reset gives that limit.
-CREATE TABLE conf_small (id smallint);
-CREATE TABLE conf_int (id int);
-\set VERBOSITY terse
-SELECT hilo.attach('conf_int', 'id', 'conf_int');
-SELECT state, message FROM try($$'conf_int', max_value => 2147483648$$);
-SELECT hilo.attach('conf_small', 'id', 'conf_int');
-SELECT state, message FROM try($$'conf_int', max_value => 32768$$);
-SELECT hilo.configure('conf_int', max_value => 1000);
-SELECT hilo.configure('conf_int', reset => true);
-SELECT max_value FROM hilo.hilo WHERE collection = 'conf_int';
-DROP TABLE conf_small;
-SELECT hilo.configure('conf_int', reset => true);
-SELECT max_value FROM hilo.hilo WHERE collection = 'conf_int';
--- A limit of its own stays when a table is attached.
-SELECT hilo.configure('conf_own', max_value => 500);
-CREATE TABLE conf_own (id int);
-SELECT hilo.attach('conf_own', 'id', 'conf_own');
-SELECT max_value FROM hilo.hilo WHERE collection = 'conf_own';
-INSERT INTO conf_own SELECT FROM generate_series(1, 500);
-INSERT INTO conf_own DEFAULT VALUES;
+-- A collection is not dropped while a column is bound to it; nor do its options go.
+CREATE TABLE conf_drop (id bigint PRIMARY KEY);
+SELECT hilo.configure('conf_drop', max_value => 10), hilo.bind('conf_drop', 'conf_drop', 'id');
+SELECT hilo.drop('conf_drop');
+\set VERBOSITY sqlstate
+SELECT hilo.drop('conf_drop');
 \set VERBOSITY default
-DROP TABLE conf_own, conf_int;
-
--- Grants are rows of hilo.binding; granting twice is once.
-CREATE ROLE "regress_hilo ""Role's";
-SELECT hilo.allow('conf_grant', 'regress_hilo "Role''s'), hilo.allow('conf_grant', 'regress_hilo "Role''s');
-SELECT hilo.allow('conf_grant', 'public');
-SELECT collection, kind, object::regrole, owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;
-BEGIN;
-SELECT hilo.disallow('conf_grant', 'public');
-SELECT owner FROM hilo.binding WHERE collection = 'conf_grant' ORDER BY owner;
-ROLLBACK;
-SELECT hilo.disallow('conf_grant', 'public'), hilo.allow('conf_grant', 'public');
-SELECT hilo.disallow('conf_grant', 'public');
-SELECT hilo.disallow('conf_grant', 'regress_hilo "Role''s');
-SELECT count(*) FROM hilo.binding WHERE collection = 'conf_grant';
--- They bind nothing, and are dropped with the collection.
-SELECT hilo.allow('conf_grant', 'public'), hilo.unbind('conf_grant'), hilo.drop('conf_grant');
-SELECT owner FROM hilo.binding WHERE collection = 'conf_grant';
-DROP ROLE "regress_hilo ""Role's";
+SELECT max_value FROM hilo.hilo WHERE collection = 'conf_drop';
+SELECT hilo.unbind('conf_drop'), hilo.drop('conf_drop');
+DROP TABLE conf_drop;
 
 -- auto_create: off, draws make no new collections and identities; only functions that administer do.
 SELECT next_identity('conf_identity'), hilo_next_number('conf_there');
@@ -188,7 +157,7 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT name, call, state_of(format(call, name)) FROM unnest('{conf_missing,conf_dropped,conf_there}'::text[]) name, unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)',
 	'hilo_reserve(%L, 2)', 'hilo.next_range(%L)', 'hilo.next_range(%L, last_max => 5)', 'hilo.next_hi(%L, 10)', 'hilo_document_id(%L)', 'hilo_document_id(%L, ''conf_missing|'')',
-	'hilo.release(%L)', 'hilo.return_range(%L, 1, 2)', 'hilo.drop(%L || ''x'')']) WITH ORDINALITY c(call, i) ORDER BY name, i;
+	'hilo.return_range(%L, 1, 2, 3)', 'hilo.drop(%L || ''x'')']) WITH ORDINALITY c(call, i) ORDER BY name, i;
 SELECT state_of($$next_identity('conf_dropped')$$), state_of($$next_identity_for('conf_missing')$$), state_of($$next_identity_free('conf_missing')$$), state_of($$next_identity('conf_identity')$$);
 SELECT count(*) AS created FROM hilo.hilo WHERE collection LIKE 'conf_missing%' AND collection NOT LIKE '%|';
 SELECT count(*) AS created FROM hilo.identities WHERE name LIKE 'conf_missing%';
@@ -196,12 +165,14 @@ SELECT count(*) AS created FROM hilo.identities WHERE name LIKE 'conf_missing%';
 SELECT next_server_side_id('conf_missing/') IS NOT NULL AS server_side, hilo_document_id('conf_there', 'conf_missing/') IS NOT NULL AS server_side_too;
 -- These create.
 SELECT hilo.seed('conf_seeded', 5), hilo_next_number('conf_seeded'), hilo.configure('conf_made'), hilo_next_number('conf_made');
-SELECT seed_identity_for('conf_seeded', 5), next_identity('conf_seeded'), hilo.bind('conf_bound', 'conf_missing', 'id'), hilo_next_number('conf_bound');
+SELECT seed_identity_for('conf_seeded', 5), next_identity('conf_seeded');
 SELECT hilo.seed('conf_dropped', 0), hilo_next_number('conf_dropped'), seed_identity_for('conf_dropped', 0), next_identity('conf_dropped');
+-- A binding does not.
+SELECT hilo.bind('conf_bound', 'conf_missing', 'id');
+SELECT hilo_next_number('conf_bound');
 \set VERBOSITY terse
-SELECT hilo.attach('conf_missing', 'id', 'conf_attached'), hilo_next_number('conf_attached');
 RESET hilo.auto_create;
-SELECT hilo.detach('conf_missing'), hilo.unbind('conf_bound');
+SELECT hilo.unbind('conf_bound');
 DROP TABLE conf_missing;
 
 SELECT count(hilo.unbind(collection)) >= 0 AS unbound FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
@@ -221,8 +192,8 @@ SELECT hilo_next_number('conf_merged');
 SELECT hilo.drop('conf_merged');
 
 -- Options leave the newest claim what it is: the rest of a range still goes back.
-SELECT hilo_next_number('conf_kept');
+SELECT low, high, claim FROM hilo.next_range('conf_kept') \gset
 SELECT hilo.configure('conf_kept', range_size => 5);
-SELECT hilo.release('conf_kept');
+SELECT hilo.return_range('conf_kept', 10, :high, :claim);
 SELECT max FROM hilo.hilo WHERE collection = 'conf_kept';
 SELECT hilo.drop('conf_kept');

@@ -58,13 +58,13 @@ SELECT hilo_next_number('moved'), hilo_next_number('moved_new');
 DROP TABLESPACE regress_hilo_space;
 RESET allow_in_place_tablespaces;
 -- Without an index, a row is found only where it was last; nothing is lost once the index exists again.
+SELECT low FROM hilo_reserve('made', 1);
 DROP INDEX hilo.hilo_collection_idx;
-SELECT hilo.release('made');
+SELECT low FROM hilo_reserve('made', 1);
 SELECT hilo_next_number('new');
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo (collection);
 SELECT hilo_next_number('made'), hilo_next_number('new');
 -- Indexes that would miss changes in place, or that are not unique: refused by the next claim or seed, also of an existing collection.
-SELECT hilo.release('seen') IS NOT NULL AS released;
 CREATE INDEX by_max ON hilo.hilo (max);
 SELECT hilo_next_number('indexed');
 SELECT hilo.seed('seen', 1);
@@ -89,7 +89,7 @@ SELECT hilo.seed('seen', 1);
 DROP INDEX hilo.plain;
 CREATE UNIQUE INDEX lower_name ON hilo.hilo (lower(collection));
 SELECT hilo_next_number('indexed');
-SELECT hilo_next_number('seen');
+SELECT low > 0 AS reserved FROM hilo_reserve('seen', 1);
 DROP INDEX hilo.lower_name;
 SELECT hilo_next_number('seen') > 0 AS drawn;
 -- A statement on a parent table does not bypass the guards.
@@ -116,7 +116,7 @@ ROLLBACK;
 SELECT hilo_next_number('seen') > 0 AS drawn;
 -- A row inserted without firing the guards is not changed before it is committed; then the first claim makes it valid, with this table's home and a new epoch.
 CREATE FUNCTION put_in(name text, epoch bigint) RETURNS void LANGUAGE sql AS $$
-	INSERT INTO hilo.hilo VALUES (7, 7, 9223372036854775807, 8, 0, epoch, 0, 0, 0, 0, 0, '-infinity', 0, 0, 0, 0, 0, '', '', '', name)
+	INSERT INTO hilo.hilo (max, epoch, collection) VALUES (7, epoch, name)
 $$;
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
@@ -129,16 +129,15 @@ COMMIT;
 SELECT home, epoch FROM hilo.hilo WHERE collection = 'around';
 SELECT hilo_next_number('around');
 SELECT home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection = 'around';
--- A row put in around the triggers that says that it is leased, or has given leases: neither applies here.
+-- So do a block, a seed and a drop.
 BEGIN;
 ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
 SELECT put_in('around_reserved', 5), put_in('around_seeded', 5), put_in('around_dropped', 5);
-UPDATE hilo.hilo SET hub_epoch = 1 WHERE collection LIKE 'around\_%';
 ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
 COMMIT;
 SELECT low, high FROM hilo_reserve('around_reserved', 3);
 SELECT hilo.seed('around_seeded', 20), hilo_next_number('around_seeded');
-SELECT hilo.drop('around_dropped', true), hilo_next_number('around_dropped');
+SELECT hilo.drop('around_dropped'), hilo_next_number('around_dropped');
 SELECT collection, home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection LIKE 'around\_%' ORDER BY 1;
 DROP FUNCTION put_in;
 -- Guards that were disabled and enabled again are weaker than before: the next session warns once, when it claims, with the command that restores them.
@@ -147,8 +146,8 @@ ALTER TABLE hilo.hilo ENABLE TRIGGER ALL;
 SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo.hilo'::regclass AND NOT tgisinternal ORDER BY 1;
 \c -
 SET search_path = regress_ddl, public;
-SELECT hilo_next_number('seen') > 0 AS drawn;
-SELECT hilo_next_number('seen') > 0 AS drawn, hilo_next_number('seen_too') > 0 AS drawn_too;
+SELECT hilo_next_number('seen_new');
+SELECT hilo_next_number('seen_new'), hilo_next_number('seen_too');
 -- Rows changed by hand meanwhile are found by other sessions, too.
 SELECT low, high FROM hilo_reserve('around_reserved', 3);
 SELECT hilo_next_number('around_seeded') > 20 AS above;

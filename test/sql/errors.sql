@@ -19,22 +19,21 @@ SELECT statement, t.* FROM unnest(ARRAY[
 	'hilo_next(NULL)', 'hilo_next(NULL, ''B'')', 'hilo_next(''errors'', NULL)', 'hilo_next_number(NULL)', 'hilo_last_number(NULL)',
 	'hilo_reserve(NULL, 1)', 'hilo_reserve(''errors'', NULL)',
 	'hilo.next_range(NULL)', 'hilo.next_range(''errors'', NULL)', 'hilo.next_range(''errors'', last_max => NULL)',
-	'hilo.return_range(NULL, 0, 1)', 'hilo.return_range(''errors'', NULL, 1)', 'hilo.return_range(''errors'', 0, NULL)',
+	'hilo.return_range(NULL, 0, 1, 5)', 'hilo.return_range(''errors'', NULL, 1, 5)', 'hilo.return_range(''errors'', 0, NULL, 5)', 'hilo.return_range(''errors'', 0, 1, NULL)',
 	'hilo.next_hi(NULL, 1)', 'hilo.next_hi(''errors'', NULL)',
 	'hilo.seed(NULL, 1)', 'hilo.seed(''errors'', NULL)', 'hilo.seed(''errors'', 1, NULL)', 'hilo.drop(NULL)',
 	'hilo_format(NULL, 1)', 'hilo_format(''errors'', NULL)', 'hilo_format(NULL, 1, ''B'')', 'hilo_format(''errors'', NULL, ''B'')',
 	'hilo_format(''errors'', 1, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- These may be NULL.
-SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo.release(NULL)', 'hilo.next_range(''null'', 0, NULL)',
-	'hilo.return_range(''null'', 0, 32, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
+SELECT statement, t.* FROM unnest(ARRAY['hilo_number(NULL)', 'hilo.next_range(''null'', 0, NULL)']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 
 -- Names: 22023, from every function that takes one.
 SELECT left(name, 8) AS name, t.* FROM unnest(ARRAY['', '|', 'a|b', 'a|', E'a\tb', E'a\n', E'\x01', E'\x7f', E'x\x1f', E'x\u0080', E'x\u0085y', E'\u009f', 'errors/', '/', 'é/', repeat('x', 256),
 	repeat('é', 128)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
 SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)', 'hilo_last_number(%L)', 'hilo_reserve(%L, 1)',
-	'hilo.next_range(%L)', 'hilo.return_range(%L, 0, 1)', 'hilo.next_hi(%L, 1)', 'hilo.release(%L)', 'hilo.seed(%L, 1)', 'hilo.drop(%L)',
+	'hilo.next_range(%L)', 'hilo.return_range(%L, 0, 1, 5)', 'hilo.next_hi(%L, 1)', 'hilo.seed(%L, 1)', 'hilo.drop(%L)',
 	'hilo_format(%L, 1)', 'hilo_format(%L, 1, ''B'')']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
-SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo.horizon(%L)', 'hilo.release(%L)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'companies|')) t ORDER BY i;
+SELECT call, t.* FROM unnest(ARRAY['hilo_next(%L)', 'hilo.bind(%L, ''hilo.binding'', ''collection'')', 'hilo.unbind(%L)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'companies|')) t ORDER BY i;
 -- Names that are fine.
 SELECT left(name, 10), octet_length(name), t.state FROM unnest(ARRAY['a', ' ', 'a b', 'a/b', '/a', 'A', '-', '%s', '"', '''', '\', '日本語', E'\u00e9t\u00e9', E'a\u00a0b', repeat('x', 255),
 	repeat('é', 127), 'x' || repeat('é', 127)]) WITH ORDINALITY n(name, i), try(format('SELECT hilo_next_number(%L)', name)) t ORDER BY i;
@@ -54,7 +53,7 @@ SELECT statement, t.* FROM unnest(ARRAY[
 	'hilo_reserve(''errors'', -9223372036854775808)',
 	'hilo.next_hi(''errors'', 0)', 'hilo.next_hi(''errors'', -1)', 'hilo.next_hi(''errors'', 1048577)', 'hilo.next_hi(''errors'', 9223372036854775807)',
 	'hilo.next_range(''errors'', -1)', 'hilo.next_range(''errors'', last_max => -1)',
-	'hilo.return_range(''errors'', 2, 1)', 'hilo.return_range(''errors'', 2, 1, 5)',
+	'hilo.return_range(''errors'', 2, 1, 5)', 'hilo.return_range(''errors'', -1, 1, 5)', 'hilo.return_range(''errors'', 0, 1, -5)',
 	'hilo.seed(''errors'', -1)', 'hilo.seed(''errors'', -1, true)', 'hilo.seed(''errors'', -9223372036854775808, true)',
 	'hilo_format(''errors'', 0)', 'hilo_format(''errors'', -1, ''B'')', 'hilo_format(''errors'', -9223372036854775808)'])
 	WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
@@ -83,7 +82,7 @@ SELECT hilo_next(repeat('x', 256));
 SELECT hilo_next('errors', 'a-b');
 SELECT hilo_reserve('errors', 0);
 SELECT hilo.next_hi('errors', 2000000);
-SELECT hilo.return_range('errors', 2, 1);
+SELECT hilo.return_range('errors', 2, 1, 5);
 SELECT hilo.seed('errors', -1);
 SELECT hilo_last_number('never_drawn');
 SELECT hilo_next('end');
@@ -92,7 +91,7 @@ DELETE FROM hilo.hilo;
 TRUNCATE hilo.hilo;
 \set VERBOSITY sqlstate
 
--- A read-only transaction: 25006, with numbers in the session's range or without.  hilo.release() answers 0, so that no reset of a pooler fails.
+-- A read-only transaction: 25006, with numbers in the session's range or without.
 SELECT hilo_next_number('read_only');
 BEGIN READ ONLY;
 SAVEPOINT s;
@@ -108,13 +107,9 @@ SELECT hilo_reserve('read_only', 1);
 ROLLBACK TO s;
 SELECT hilo.next_range('read_only');
 ROLLBACK TO s;
-SELECT hilo.return_range('read_only', 0, 32);
+SELECT hilo.return_range('read_only', 0, 32, 5);
 ROLLBACK TO s;
 SELECT hilo.next_hi('read_only', 1);
-ROLLBACK TO s;
-SELECT hilo.release('read_only');
-ROLLBACK TO s;
-SELECT hilo.release();
 ROLLBACK TO s;
 SELECT hilo.seed('read_only', 50);
 ROLLBACK TO s;
@@ -127,7 +122,7 @@ SELECT collection, low, high, next FROM hilo.ranges WHERE collection LIKE 'read_
 COMMIT;
 SELECT hilo_next_number('read_only');
 
--- In parallel mode: 25000, or 0.  The functions are marked so that no plan calls them there; these copies are marked wrongly.
+-- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these copies are marked wrongly.
 CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
 CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
 DECLARE
@@ -143,9 +138,8 @@ SELECT parallel_call('hilo_next(''parallel'', ''B'')');
 SELECT parallel_call('hilo_next_number(''parallel'')');
 SELECT parallel_call('hilo_reserve(''parallel'', 1)');
 SELECT parallel_call('hilo.next_range(''parallel'')');
-SELECT parallel_call('hilo.return_range(''parallel'', 0, 32)');
+SELECT parallel_call('hilo.return_range(''parallel'', 0, 32, 5)');
 SELECT parallel_call('hilo.next_hi(''parallel'', 1)');
-SELECT parallel_call('hilo.release(''parallel'')');
 SELECT parallel_call('hilo.seed(''parallel'', 100)');
 SELECT parallel_call('hilo.drop(''parallel'')');
 SELECT parallel_call('hilo_number(''parallel/7'')'), parallel_call('hilo_format(''parallel'', 7)');
@@ -167,7 +161,7 @@ SELECT hilo_next_number('parallel');
 DROP TABLE parallel_scan;
 DROP FUNCTION parallel_next, parallel_call;
 
--- A transaction that has itself rewritten the table: 55000, whatever needs a counter; what it had cached, and what others have, is as valid as before.
+-- A transaction that has itself rewritten the table: 55000, whatever needs a counter; what others have is as valid as before.
 SELECT hilo_next_number('rewritten');
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
@@ -182,7 +176,7 @@ SELECT hilo.next_range('rewritten');
 ROLLBACK TO s;
 SELECT hilo.next_hi('rewritten', 1);
 ROLLBACK TO s;
-SELECT hilo.return_range('rewritten', 0, 32);
+SELECT hilo.return_range('rewritten', 0, 32, 5);
 ROLLBACK TO s;
 SELECT hilo.seed('rewritten', 100);
 ROLLBACK TO s;
@@ -203,19 +197,6 @@ CLUSTER hilo.hilo USING hilo_collection_idx;
 ROLLBACK TO s;
 SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
 COMMIT;
--- Giving back loses nothing there, either.
-BEGIN;
-CLUSTER hilo.hilo USING hilo_collection_idx;
-SELECT hilo.release('rewritten');
-ROLLBACK;
-SELECT hilo_next_number('rewritten');
-SELECT count(*) AS ranges FROM hilo.ranges \gset
-BEGIN;
-CLUSTER hilo.hilo USING hilo_collection_idx;
-SELECT hilo.release();
-ROLLBACK;
-SELECT count(*) - :ranges AS fewer FROM hilo.ranges;
-SELECT hilo_next_number('rewritten'), hilo_next_number('rewritten_new');
 -- Rebuilt indexes could lose a new row, but not an existing one.
 BEGIN;
 REINDEX TABLE hilo.hilo;
@@ -239,7 +220,7 @@ ALTER TABLE hilo.hilo SET UNLOGGED;
 SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;
-ALTER TABLE hilo.hilo DROP COLUMN term;
+ALTER TABLE hilo.hilo DROP COLUMN claim;
 SELECT hilo_next_number('rewritten');
 ROLLBACK;
 BEGIN;

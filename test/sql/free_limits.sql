@@ -3,10 +3,10 @@ SET client_min_messages = warning;
 CREATE TABLE fl_small (id smallint PRIMARY KEY);
 INSERT INTO fl_small SELECT generate_series(1, 20000) UNION SELECT 32767;
 SELECT value, tries < 62 AS few FROM next_identity_free_for('fl_small');
--- 33 documents at the places where galloping looks.
+-- 33 documents at the places where galloping looks: above 2^20 they do not drive it on.
 CREATE TABLE fl_sparse (id int PRIMARY KEY);
 INSERT INTO fl_sparse SELECT 1 UNION SELECT least(1 + 2::bigint ^ i, 2147483647)::int FROM generate_series(0, 31) i;
-SELECT value, tries FROM next_identity_free_for('fl_sparse');
+SELECT value, tries < 62 AS few FROM next_identity_free_for('fl_sparse');
 -- All is taken.
 CREATE TABLE fl_full (id smallint PRIMARY KEY);
 INSERT INTO fl_full SELECT generate_series(8, 32767);
@@ -34,20 +34,23 @@ INSERT INTO fl_assign SELECT 'fl_assign/' || n FROM generate_series(1001, 1600) 
 INSERT INTO fl_assign VALUES ('fl_assign|') RETURNING id;
 SELECT next_identity_free('fl_assign');
 DROP TABLE fl_assign;
--- One of two tables was dropped, and roles have no documents; after that the name can be bound again.
+-- One of two tables was dropped: its binding does not count, until there is a table of that name and owner again.
 CREATE TABLE fl_here (id int PRIMARY KEY);
 CREATE TABLE fl_there (id int PRIMARY KEY);
-SELECT hilo.attach('fl_there', 'id', 'fl_shared'), hilo.attach('fl_here', 'id', 'fl_shared');
-SELECT hilo.allow('fl_shared', 'public');
+SELECT hilo.bind('fl_shared', 'fl_there', 'id'), hilo.bind('fl_shared', 'fl_here', 'id');
 INSERT INTO fl_here VALUES (1), (2);
-DROP TABLE fl_there;
+INSERT INTO fl_there VALUES (3);
 SELECT next_identity_free('fl_shared');
-DROP TABLE fl_here;
-CREATE TABLE fl_here (id int PRIMARY KEY);
-SELECT hilo.bind('fl_shared', 'fl_here', 'id');
-SELECT kind, object_name, column_name, CASE kind WHEN 'allowed' THEN owner END AS role FROM hilo.binding WHERE collection = 'fl_shared' ORDER BY 1;
+DROP TABLE fl_there;
+SELECT seed_identity_for('fl_shared', 0, true), next_identity_free('fl_shared');
+CREATE TABLE fl_there (id int PRIMARY KEY);
+INSERT INTO fl_there VALUES (3), (4);
+SELECT seed_identity_for('fl_shared', 0, true), next_identity_free('fl_shared');
+-- None is left: no number that nobody looked for.
+DROP TABLE fl_here, fl_there;
+SELECT next_identity_free('fl_shared');
 SELECT hilo.unbind('fl_shared');
-SELECT hilo.disallow('fl_shared', 'public');
+CREATE TABLE fl_here (id int PRIMARY KEY);
 -- A table of an ordinary role, filled so that the search makes a large jump.
 CREATE ROLE regress_fl;
 CREATE SCHEMA regress_fl AUTHORIZATION regress_fl;
@@ -61,7 +64,7 @@ SELECT next_identity_free('fl_victim');
 SELECT next_identity('fl_victim');
 DELETE FROM fl_victim WHERE id > 'fl_victim/5';
 SELECT next_identity_free('fl_victim');
--- A schema that a caller may not use hides its tables, too.
+-- Where it is bound, whoever may call the function may look.
 RESET ROLE;
 RESET search_path;
 CREATE SCHEMA regress_fl_private;
@@ -71,17 +74,49 @@ SELECT hilo.bind('fl_hidden', 'regress_fl_private.fl_hidden', 'id');
 SET ROLE regress_fl;
 SELECT next_identity_free('fl_hidden');
 RESET ROLE;
+-- Where it is not, he needs SELECT, on the table or its key.
+INSERT INTO regress_fl_private.fl_hidden VALUES ('fl_hidden/2');
+SELECT hilo.unbind('fl_hidden');
 GRANT USAGE ON SCHEMA regress_fl_private TO regress_fl;
+REVOKE SELECT ON regress_fl_private.fl_hidden FROM regress_fl;
+SET search_path = regress_fl_private, public;
 SET ROLE regress_fl;
 SELECT next_identity_free('fl_hidden');
 RESET ROLE;
+GRANT SELECT (id) ON fl_hidden TO regress_fl;
+SET ROLE regress_fl;
+SELECT next_identity_free('fl_hidden');
+-- Not in the search_path: no table, unless one is bound.
+SET search_path = public;
+SELECT next_identity_free('fl_hidden');
+\set VERBOSITY sqlstate
+SELECT next_identity_free('fl_hidden');
+RESET ROLE;
+-- A table without a primary key, or with one of two columns; a view.
+CREATE TABLE fl_none (id int);
+CREATE TABLE fl_two (a int, b int, PRIMARY KEY (a, b));
+CREATE VIEW fl_view AS SELECT id FROM fl_small;
+SELECT next_identity_free('fl_none');
+SELECT next_identity_free('fl_two');
+SELECT next_identity_free('fl_view');
+-- Bound to a column without an index, which gets one.
+SELECT hilo.bind('fl_none', 'fl_none', 'id');
+SELECT next_identity_free('fl_none');
+\set VERBOSITY default
+SELECT next_identity_free('fl_none');
+INSERT INTO fl_none VALUES (1);
+CREATE INDEX ON fl_none (id);
+SELECT next_identity_free('fl_none');
+SELECT hilo.unbind('fl_none');
+DROP VIEW fl_view;
+DROP TABLE fl_none, fl_two;
 -- Not a system column; and a table of bindings that was altered.
-INSERT INTO hilo.binding (collection, kind, object_name, column_name, column_number, owner) VALUES ('fl_system', 'bound', 'public.fl_small', 'ctid', -1, current_user);
+INSERT INTO hilo.binding VALUES ('fl_system', 'public', 'fl_small', 'ctid', current_user);
 SELECT column_name FROM hilo.binding WHERE collection = 'fl_system';
 SELECT next_identity_free('fl_system');
-SELECT hilo.unbind('fl_system'), hilo.unbind('fl_hidden');
+SELECT hilo.unbind('fl_system');
 BEGIN;
-ALTER TABLE hilo.binding RENAME COLUMN kind TO sort;
+ALTER TABLE hilo.binding RENAME COLUMN owner TO holder;
 SAVEPOINT a;
 SELECT hilo.bind('fl_small', 'fl_small', 'id');
 ROLLBACK TO a;

@@ -214,10 +214,10 @@ RESET session_replication_role;
 SELECT next_identity('guarded'), next_identity('replicated');
 INSERT INTO hilo.hilo (collection, max) VALUES ('merged|', 100), ('merged|', 300), ('merged|', 20);
 SELECT next_identity('merged');
-COPY hilo.hilo (max, max_ever, claim_low, claim, epoch, max_value, flags, collection) FROM stdin;
-40	96	33	0	77	9223372036854775807	0	restored|
-0	50	1	0	79	9223372036854775807	1	restored_dropped|
-1	1	1	0	80	9223372036854775807	0	merged|
+COPY hilo.hilo (max, claim_low, claim, epoch, max_value, flags, collection) FROM stdin;
+40	0	0	77	9223372036854775807	0	restored|
+0	0	0	79	9223372036854775807	1	restored_dropped|
+1	0	0	80	9223372036854775807	0	merged|
 \.
 SELECT next_identity('restored'), next_identity('restored_dropped'), next_identity('merged');
 BEGIN;
@@ -247,7 +247,7 @@ SELECT name, value FROM hilo.identities WHERE name LIKE 'barred%';
 SELECT collection FROM hilo.status WHERE collection LIKE 'barred%';
 SELECT hilo.seed('barred|', 5, true), next_identity('barred|');
 SELECT hilo.configure('barred|', max_value => 8);
-SELECT hilo.allow('barred|', 'public');
+SELECT hilo.bind('barred|', 'hilo.binding', 'collection');
 SELECT next_identity_for('barred'), next_identity_for('barred');
 SELECT next_identity_for('barred');
 SELECT hilo.drop('barred|'), hilo.drop('barred|'), next_identity('barred'), hilo_next_number('barred');
@@ -260,7 +260,7 @@ SELECT hilo_next('barred|', 'B');
 SELECT hilo_last_number('barred|');
 SELECT hilo_reserve('barred|', 1);
 SELECT hilo.next_range('barred|');
-SELECT hilo.return_range('barred|', 1, 1);
+SELECT hilo.return_range('barred|', 1, 1, 5);
 SELECT hilo.next_hi('barred|', 1);
 SELECT hilo_document_id('barred|');
 SELECT hilo_format('barred|', 1);

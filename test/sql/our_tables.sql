@@ -1,7 +1,8 @@
 -- Promise 8: a column that others append to our tables does no harm, but for a warning in each session that dumps cannot be restored; a column of ours that is gone, or an index on one that changes in place, is an error that names it.
 CREATE TABLE our_doc (id bigint PRIMARY KEY);
 SELECT hilo_next_number('our_before') AS before;
-SELECT hilo.attach('our_doc', 'id', 'our_attached') AS max;
+ALTER TABLE our_doc ALTER id SET DEFAULT hilo_next_number('our_bound_doc');
+SELECT hilo.bind('our_bound_doc', 'our_doc', 'id');
 
 -- A careless loop over all tables.
 DO $$
@@ -18,7 +19,7 @@ SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_after') A
 \c -
 SELECT hilo_next_number('our_before') > 2 AS before, hilo_next_number('our_after') > 1 AS after, next_identity('our_id') AS id;
 INSERT INTO our_doc DEFAULT VALUES RETURNING id;
-INSERT INTO our_doc VALUES (70);
+INSERT INTO our_doc VALUES (2), (70);
 INSERT INTO our_doc DEFAULT VALUES RETURNING id;
 SELECT hilo.seed('our_before', 200), hilo.drop('our_after'), hilo_next_number('our_after');
 CREATE TABLE our_bound (id text PRIMARY KEY);
@@ -33,7 +34,7 @@ ALTER TABLE hilo.hilo ADD COLUMN touched timestamptz DEFAULT clock_timestamp();
 SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_rewritten') AS rewritten;
 VACUUM FULL hilo.hilo;
 SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_rewritten') AS rewritten, hilo_next_number('our_newest') AS newest;
-SELECT hilo.detach('our_doc');
+SELECT hilo.unbind('our_bound_doc');
 SELECT hilo.unbind('our_bound');
 ALTER TABLE hilo.hilo DROP COLUMN deleted_at, DROP COLUMN version, DROP COLUMN touched;
 SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_last') AS last;
@@ -41,8 +42,9 @@ SELECT hilo_next_number('our_before') AS before, hilo_next_number('our_last') AS
 -- Not even one of a type that allows no nulls.
 CREATE DOMAIN our_tenant AS int NOT NULL;
 ALTER TABLE hilo.binding DROP COLUMN deleted_at, DROP COLUMN version, ADD COLUMN tenant our_tenant DEFAULT 1;
-SELECT hilo.allow('our_last', 'public');
-SELECT collection, kind, owner FROM hilo.binding WHERE collection = 'our_last';
+SELECT hilo.bind('our_last', 'our_bound', 'id');
+SELECT collection, table_name, owner = current_user AS own, tenant FROM hilo.binding WHERE collection = 'our_last';
+SELECT hilo.unbind('our_last');
 ALTER TABLE hilo.binding DROP COLUMN tenant;
 DROP DOMAIN our_tenant;
 
@@ -51,11 +53,9 @@ CREATE ROLE regress_hilo_plain;
 DO $$BEGIN EXECUTE (SELECT string_agg(format('ALTER TABLE %s OWNER TO regress_hilo_plain', oid::regclass), ';') FROM pg_class
 	WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r'); END$$;
 SELECT hilo_next_number('our_before') IS NOT NULL AS drawn;
-SELECT low, high FROM hilo.lease('our_leased', 10, member => 'regress_one');
-SELECT hilo.hub_forget('regress_one', true);
-SELECT count(*) FROM hilo.members WHERE member = 'regress_one';
+SELECT hilo.bind('our_last', 'our_bound', 'id'), hilo.unbind('our_last');
 SET ROLE regress_hilo_plain;
-UPDATE hilo.hub SET term = 0;
+UPDATE hilo.binding SET owner = 'other';
 RESET ROLE;
 DO $$BEGIN EXECUTE (SELECT string_agg(format('ALTER TABLE %s OWNER TO CURRENT_USER', oid::regclass), ';') FROM pg_class
 	WHERE relnamespace = 'hilo'::regnamespace AND relkind = 'r'); END$$;

@@ -54,29 +54,49 @@ WHERE low <= before;
 SELECT max >= (SELECT max(high) FROM blocks) FROM hilo.hilo WHERE collection = 'mixed';
 DROP TABLE blocks;
 
--- Promise 10, of an ordered collection too: a block is above the ids of the table, and the numbers below are passed over.
-SELECT hilo.configure('events', ordered => true);
+-- Promise 4: a block has none of the ids of a bound column.
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT hilo_next_number('events'));
+SELECT hilo.bind('events', 'events', 'id');
 INSERT INTO events SELECT generate_series(1, 5000);
 SELECT * FROM hilo_reserve('events', 10);
 INSERT INTO events DEFAULT VALUES RETURNING id;
--- A block in which an id lies.
-INSERT INTO events VALUES (5020);
-SELECT * FROM hilo_reserve('events', 10);
-SELECT * FROM hilo_reserve('events', 10);
+-- A block in which an id lies; one that fits below it; classic hi/lo; a client's.
+SELECT max AS claimed FROM hilo.hilo WHERE collection = 'events' \gset
+INSERT INTO events VALUES (:claimed + 9);
+SELECT low - :claimed AS low, high - :claimed AS high FROM hilo_reserve('events', 10);
+INSERT INTO events VALUES (:claimed + 40);
+SELECT low - :claimed AS low, high - :claimed AS high FROM hilo_reserve('events', 10);
+SELECT low - :claimed AS low, high - :claimed AS high FROM hilo_reserve('events', 20);
+INSERT INTO events SELECT generate_series(6000, 6010);
+SELECT hilo.next_hi('events', 1000), hilo.next_hi('events', 1000);
+INSERT INTO events VALUES (9010);
+SELECT low, high FROM hilo.next_range('events');
+SELECT hilo.unbind('events');
 DROP TABLE events;
 
--- Promise 4: neither a block nor ids that are passed over are a rate, by which the next claim would be as large.
+-- Each number of a block of text ids is looked up, which can be cancelled.
+CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
+SELECT hilo.bind('texts', 'texts', 'id'), hilo.configure('texts', max_range_size => 2147483647);
+INSERT INTO texts VALUES ('texts/40-A');
+SELECT * FROM hilo_reserve('texts', 30);
+SELECT * FROM hilo_reserve('texts', 30);
+SET statement_timeout = '100ms';
+SELECT * FROM hilo_reserve('texts', 2147483647);
+RESET statement_timeout;
+SELECT hilo.unbind('texts');
+DROP TABLE texts;
+
+-- Neither a block nor ids that are passed over are a rate, by which the next claim would be as large.
 SET hilo.max_range_size = 1048576;
-SELECT hilo.configure('rate', ordered => true);
 SELECT * FROM hilo_reserve('rate', 500000);
 SELECT hilo_next_number('rate');
-SELECT max < 510000 FROM hilo.hilo WHERE collection = 'rate';
-SELECT hilo.configure('passed', ordered => true);
+SELECT max FROM hilo.hilo WHERE collection = 'rate';
 CREATE TABLE passed (id bigint PRIMARY KEY DEFAULT hilo_next_number('passed'));
+SELECT hilo.bind('passed', 'passed', 'id');
 INSERT INTO passed SELECT generate_series(1, 100000);
 INSERT INTO passed DEFAULT VALUES RETURNING id;
 INSERT INTO passed DEFAULT VALUES RETURNING id;
-SELECT max < 110000 FROM hilo.hilo WHERE collection = 'passed';
+SELECT max FROM hilo.hilo WHERE collection = 'passed';
+SELECT hilo.unbind('passed');
 DROP TABLE passed;
 RESET hilo.max_range_size;

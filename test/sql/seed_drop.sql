@@ -1,4 +1,4 @@
--- Promises 1 and 4: a seed raises and never lowers unless forced, a drop starts a new count, both at once and for good;
+-- Promise 1: a seed raises and never lowers unless forced, a drop starts a new count, both at once and for good;
 -- sessions that hold numbers from before forget them.
 
 -- At least the value; never lower; the answer is the max now stored.
@@ -49,7 +49,7 @@ SELECT hilo.drop('dropped');
 SELECT low, high FROM hilo_reserve('dropped', 3);
 SELECT hilo_next_number('dropped'), hilo.drop('dropped');
 -- Reading does not re-create it, drawing and seeding do.
-SELECT hilo.release('dropped'), hilo.return_range('dropped', 0, 0);
+SELECT hilo.return_range('dropped', 0, 0, 0);
 SELECT hilo.drop('dropped') AS nothing_to_drop;
 SELECT hilo.seed('dropped', 0), hilo.drop('dropped');
 SELECT low, high FROM hilo.next_range('dropped');
@@ -95,7 +95,6 @@ CREATE SCHEMA regress_hilo;
 CREATE EXTENSION hilo WITH SCHEMA regress_hilo;
 SELECT regress_hilo.hilo_next('renewed'), regress_hilo.hilo_last_number('renewed');
 SELECT collection, low, high FROM hilo.ranges;
-SELECT hilo.release();
 SELECT collection, max FROM hilo.hilo;
 SELECT hilo.seed('renewed', 40);
 SELECT low FROM hilo.next_range('renewed', last_max => 60);

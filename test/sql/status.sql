@@ -3,11 +3,10 @@
 SET hilo.max_range_size = 1048576;
 SET hilo.range_size = 10;
 
--- Claims of every kind count; numbers that went back are subtracted from the rate.
+-- Claims of every kind count; numbers that went back are subtracted from the rate; what a session left is in the pool.
 SELECT hilo_next_number('stat');
-SELECT collection, max, max_value, share_used, range_size, max_range_size, node_tag, bound_to, hub FROM hilo.status WHERE collection = 'stat';
+SELECT collection, max, max_value, share_used, range_size, max_range_size, node_tag, separator, pooled FROM hilo.status WHERE collection = 'stat';
 SELECT last_claim BETWEEN now() - interval '1 minute' AND clock_timestamp() AS just_now, numbers_per_hour, time_left FROM hilo.status WHERE collection = 'stat';
-SELECT hilo.release('stat');
 SELECT max, numbers_per_hour > 0 AS rate FROM hilo.status WHERE collection = 'stat';
 SELECT low, high FROM hilo_reserve('stat', 5);
 SELECT hilo.next_hi('stat', 10);
@@ -26,7 +25,7 @@ SELECT max, numbers_per_hour <= :before AS no_more FROM hilo.status WHERE collec
 
 -- Never claimed; created by other means.
 SELECT hilo.seed('stat_seeded', 50), hilo.configure('stat_configured', range_size => 3, max_range_size => 6, node_tag => 'B', max_value => 100);
-SELECT collection, max, max_value, share_used, last_claim, numbers_per_hour, time_left, range_size, max_range_size, node_tag, bound_to FROM hilo.status WHERE collection IN ('stat_seeded', 'stat_configured') ORDER BY 1;
+SELECT collection, max, max_value, share_used, last_claim, numbers_per_hour, time_left, range_size, max_range_size, node_tag FROM hilo.status WHERE collection IN ('stat_seeded', 'stat_configured') ORDER BY 1;
 SELECT hilo.configure('stat_configured', node_tag => '');
 SELECT node_tag = '' AS none FROM hilo.status WHERE collection = 'stat_configured';
 
@@ -40,28 +39,16 @@ SELECT share_used, time_left FROM hilo.status WHERE collection = 'stat_left';
 SELECT low, high FROM hilo_reserve('stat_long', 1);
 SELECT numbers_per_hour > 0 AS rate, time_left IS NULL AS long FROM hilo.status WHERE collection = 'stat_long';
 -- An older claim counts for less: by a factor of e per hour.
-COPY hilo.hilo (max, max_ever, claim_rate, claimed_at, max_value, collection) FROM stdin WITH (DELIMITER ',');
-720,720,100,-infinity,1000000,stat_old
+COPY hilo.hilo (max, claim_rate, claimed_at, max_value, collection) FROM stdin WITH (DELIMITER ',');
+720,100,-infinity,1000000,stat_old
 \.
-INSERT INTO hilo.hilo (max, max_ever, claim_rate, claimed_at, collection, max_value)
-	VALUES (720, 720, 1000, now() - interval '1 hour', 'stat_hour', 1000000),
-	(720, 720, 1000, now() + interval '1 hour', 'stat_future', 1000000);
+INSERT INTO hilo.hilo (max, claim_rate, claimed_at, collection, max_value)
+	VALUES (720, 1000, now() - interval '1 hour', 'stat_hour', 1000000),
+	(720, 1000, now() + interval '1 hour', 'stat_future', 1000000);
 SELECT collection, numbers_per_hour BETWEEN 366 AND 368 AS e_th_part, numbers_per_hour BETWEEN 999 AND 1000 AS whole, numbers_per_hour = 0 AS none, time_left IS NULL AS long
 	FROM hilo.status WHERE collection IN ('stat_old', 'stat_hour', 'stat_future') ORDER BY 1;
 
--- What it is bound to.
-CREATE TABLE stat_doc (id text PRIMARY KEY);
-CREATE TABLE stat_more (id text PRIMARY KEY);
 \set VERBOSITY terse
-SELECT hilo.bind('stat_bound', 'stat_doc', 'id'), hilo.attach('stat_more', 'id', 'stat_more');
-ALTER TABLE stat_doc RENAME TO "stat Doc";
-SELECT hilo.allow('stat_granted', 'public');
-SELECT collection, bound_to FROM hilo.status WHERE collection IN ('stat_bound', 'stat_more', 'stat_granted') ORDER BY 1;
-DROP TABLE "stat Doc";
-SELECT collection, bound_to FROM hilo.status WHERE collection = 'stat_bound';
-SELECT hilo.unbind('stat_bound'), hilo.detach('stat_more'), hilo.disallow('stat_granted', 'public');
-SELECT count(bound_to) FROM hilo.status WHERE collection LIKE 'stat%';
-
 -- Server-side ids are a row of it; identities are not, nor what was dropped.
 SELECT next_server_side_id('stat/') IS NOT NULL AS drawn, next_identity('stat_identity');
 SELECT collection, last_claim IS NOT NULL AS claimed FROM hilo.status WHERE collection IN ('|', 'stat_identity', 'stat_identity|');
@@ -71,6 +58,17 @@ SELECT hilo_next_number('stat_long');
 SELECT max FROM hilo.status WHERE collection = 'stat_long';
 -- One row for each existing collection.
 SELECT (SELECT count(*) FROM hilo.status) = (SELECT count(*) FROM hilo.hilo WHERE flags & 1 = 0 AND collection NOT LIKE '_%|') AS all_of_them;
+-- The rest of the range of a connection that has ended.
+SELECT hilo_next_number('stat_pooled');
+SELECT pooled FROM hilo.status WHERE collection = 'stat_pooled';
+\c -
+SET hilo.max_range_size = 1048576;
+SET hilo.range_size = 10;
+\set VERBOSITY terse
+DO $$ BEGIN WHILE EXISTS (SELECT FROM hilo.status WHERE collection = 'stat_pooled' AND pooled = 0) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$;
+SELECT max, pooled FROM hilo.status WHERE collection = 'stat_pooled';
+SELECT hilo_next_number('stat_pooled');
+SELECT max, pooled FROM hilo.status WHERE collection = 'stat_pooled';
 -- It is read-only, and can be read in read-only transactions.
 BEGIN READ ONLY;
 SELECT count(*) > 0 AS readable FROM hilo.status;
@@ -90,7 +88,6 @@ SELECT count(*) FROM hilo.status;
 SELECT count(*) FROM hilo._counters();
 RESET ROLE;
 DROP ROLE regress_hilo_monitor, regress_hilo_user;
-DROP TABLE stat_more;
 -- A rate that has faded long ago.
 INSERT INTO hilo.hilo (collection, max, claimed_at, claim_rate) VALUES ('stat_old', 5, now() - interval '60 days', 1000);
 SELECT numbers_per_hour, time_left FROM hilo.status WHERE collection = 'stat_old';

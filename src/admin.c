@@ -1,0 +1,213 @@
+/*-------------------------------------------------------------------------
+ *
+ * admin.c
+ *	  The SQL functions that administer collections, and those behind the views.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "arguments.h"
+#include "binding.h"
+#include "compat.h"
+#include "pool.h"
+
+PG_FUNCTION_INFO_V1(hilo_seed);
+
+Datum
+hilo_seed(PG_FUNCTION_ARGS)
+{
+	HiloRowRef	ref;
+
+	hilo_api_prevent_unless_may_write("hilo.seed()");
+	(void) hilo_api_administered(fcinfo, &ref);
+	PG_RETURN_INT64(hilo_api_seed(fcinfo, &ref));
+}
+
+/*
+ * The name of the identity that is called as the collection, or the other way round;
+ * NULL: there is none.
+ */
+static const char *
+namesake(const char *name)
+{
+	const char *other = hilo_is_identity(name) ?
+		pnstrdup(name, strlen(name) - 1) : psprintf("%s|", name);
+	HiloRowRef	ref = {.name = other};
+	HiloRow		row;
+
+	return hilo_counter_read(&ref, &row) ? other : NULL;
+}
+
+PG_FUNCTION_INFO_V1(hilo_drop);
+
+Datum
+hilo_drop(PG_FUNCTION_ARGS)
+{
+	HiloRowRef	ref;
+	const char *other;
+	bool		is_identity;
+
+	hilo_api_prevent_unless_may_write("hilo.drop()");
+	is_identity = hilo_api_administered(fcinfo, &ref);
+	if (!is_identity && hilo_bindings(ref.name) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot drop collection \"%s\" because columns are bound to it", ref.name),
+				 errhint("Undo that with hilo.unbind() first.")));
+	if (hilo_counter_drop(&ref))
+	{
+		hilo_pool_forget(ref.name);
+		PG_RETURN_BOOL(true);
+	}
+	other = namesake(ref.name);
+	ereport(NOTICE,
+			(errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref.name)),
+			 other == NULL ? 0 :
+			 errhint("There is " HILO_COUNTER_FORMAT "; to drop that, call it \"%s\".",
+					 HILO_COUNTER_ARGS(other), other)));
+	PG_RETURN_BOOL(false);
+}
+
+/*
+ * Configure
+ */
+
+/* Argument number arg, between 1 and limit; 0 if it is NULL. */
+static int64
+option_argument(FunctionCallInfo fcinfo, int arg, const char *name, int64 limit)
+{
+	return PG_ARGISNULL(arg) ? 0 : hilo_api_count(fcinfo, arg, name, limit, NULL);
+}
+
+PG_FUNCTION_INFO_V1(hilo_configure);
+
+Datum
+hilo_configure(PG_FUNCTION_ARGS)
+{
+	HiloCounterOptions options = {0};
+	HiloRowRef	ref;
+	HiloRow		before;
+	bool		is_there;
+
+	hilo_api_prevent_unless_may_write("hilo.configure()");
+	(void) hilo_api_administered(fcinfo, &ref);
+	options.range_size = option_argument(fcinfo, 1, "range_size", INT_MAX);
+	options.max_range_size = option_argument(fcinfo, 2, "max_range_size", INT_MAX);
+	options.max_value = option_argument(fcinfo, 3, "max_value", PG_INT64_MAX);
+	options.reset = hilo_api_bool(fcinfo, 6, "reset");
+	if (!PG_ARGISNULL(4))
+	{
+		options.node_tag = text_to_cstring(PG_GETARG_TEXT_PP(4));
+		hilo_check_node_tag(options.node_tag);
+	}
+	if (!PG_ARGISNULL(5))
+	{
+		options.separator = text_to_cstring(PG_GETARG_TEXT_PP(5));
+		hilo_check_own_separator(ref.name, options.separator);
+	}
+	is_there = hilo_counter_read(&ref, &before);
+	hilo_counter_configure(&ref, &options);
+	if (!is_there)
+		hilo_api_notice_created(ref.name);
+	PG_RETURN_VOID();
+}
+
+/*
+ * Bind
+ */
+
+PG_FUNCTION_INFO_V1(hilo_bind);
+
+Datum
+hilo_bind(PG_FUNCTION_ARGS)
+{
+	const char *collection;
+
+	hilo_api_prevent_unless_may_write("hilo.bind()");
+	collection = hilo_api_collection(fcinfo);
+	hilo_api_reject_null(fcinfo, 1, "relation");
+	hilo_api_reject_null(fcinfo, 2, "column_name");
+	hilo_binding_add(collection, PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
+	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(hilo_unbind);
+
+Datum
+hilo_unbind(PG_FUNCTION_ARGS)
+{
+	hilo_api_prevent_unless_may_write("hilo.unbind()");
+	PG_RETURN_BOOL(hilo_bindings_delete(hilo_api_collection(fcinfo),
+										PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1)) > 0);
+}
+
+/*
+ * Views
+ */
+
+static void
+put_row(FunctionCallInfo fcinfo, Datum *values)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool	   *nulls = palloc0(rsinfo->setDesc->natts * sizeof(bool));
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* hilo._counters() */
+PG_FUNCTION_INFO_V1(hilo_counters);
+
+Datum
+hilo_counters(PG_FUNCTION_ARGS)
+{
+	hilo_init_materialized(fcinfo);
+	foreach_ptr(const HiloNamedRow, named, hilo_row_list())
+	{
+		const HiloRow *row = &named->row;
+		Datum		values[] = {
+			CStringGetTextDatum(named->name),
+			Int64GetDatum(row->max),
+			Int64GetDatum(row->max_value),
+			Int32GetDatum(row->flags),
+			TimestampTzGetDatum(row->claimed_at),
+			Float8GetDatum(row->claim_rate),
+			Int64GetDatum(row->range_size),
+			Int64GetDatum(row->max_range_size),
+			CStringGetTextDatum(NameStr(row->node_tag)),
+			CStringGetTextDatum(row->separator),
+			Int64GetDatum(hilo_pool_count(named->name, row))
+		};
+
+		put_row(fcinfo, values);
+	}
+	return (Datum) 0;
+}
+
+/* hilo.ranges() */
+PG_FUNCTION_INFO_V1(hilo_ranges);
+
+Datum
+hilo_ranges(PG_FUNCTION_ARGS)
+{
+	hilo_init_materialized(fcinfo);
+	foreach_ptr(HiloEntry, entry, hilo_entries_in_use())
+	{
+		HiloRange  *range = &entry->range.claim.range;
+		Datum		values[] = {
+			CStringGetTextDatum(entry->collection.ref.name),
+			Int64GetDatum(range->low),
+			Int64GetDatum(range->high),
+			Int64GetDatum(entry->range.last + 1),
+			Int64GetDatum(hilo_range_count(range))
+		};
+
+		put_row(fcinfo, values);
+	}
+	return (Datum) 0;
+}

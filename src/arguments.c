@@ -1,0 +1,237 @@
+/*-------------------------------------------------------------------------
+ *
+ * call.c
+ *	  What the SQL-callable functions share: arguments, call sites and results.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "nodes/primnodes.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "arguments.h"
+#include "pool.h"
+
+/*
+ * The call, and its entry
+ */
+
+/*
+ * Only a constant collection is certain to be the same in the next call:
+ * variables of a procedural language look stable, too, but change their values
+ * under the same FmgrInfo.
+ */
+HiloCallSite *
+hilo_api_call_site(FmgrInfo *flinfo)
+{
+	HiloCallSite *site = flinfo->fn_extra;
+
+	if (site == NULL)
+	{
+		Node	   *expr = flinfo->fn_expr;
+
+		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
+		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+			IsA(linitial(((FuncExpr *) expr)->args), Const);
+		flinfo->fn_extra = site;
+	}
+	return site;
+}
+
+HiloEntry *
+hilo_api_find_entry(FunctionCallInfo fcinfo)
+{
+	char		buffer[HILO_MAX_NAME_LEN + 1];
+	const char *name;
+	text	   *value;
+	HiloEntry  *entry;
+
+	if (unlikely(PG_ARGISNULL(0)))
+		hilo_api_reject_null(fcinfo, 0, "collection");
+
+	/* Names of a valid length need no memory of their own. */
+	value = PG_GETARG_TEXT_PP(0);
+	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
+	{
+		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
+		name = buffer;
+	}
+	else
+		name = text_to_cstring(value);
+	entry = hilo_entry(name);
+	return entry;
+}
+
+/*
+ * Arguments and results
+ */
+
+TriggerData *
+hilo_api_trigger(FunctionCallInfo fcinfo, const char *function)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		!TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be fired before insert for each row",
+						function)));
+	return trigger;
+}
+
+void
+hilo_api_reject_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name)));
+}
+
+int64
+hilo_api_number(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	int64		number;
+
+	hilo_api_reject_null(fcinfo, arg, name);
+	number = PG_GETARG_INT64(arg);
+	if (number < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be negative", name)));
+	return number;
+}
+
+int64
+hilo_api_count(FunctionCallInfo fcinfo, int arg, const char *name, int64 max,
+			   const char *hint)
+{
+	int64		count;
+
+	hilo_api_reject_null(fcinfo, arg, name);
+	count = PG_GETARG_INT64(arg);
+	if (count < 1 || count > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must be between 1 and " INT64_FORMAT, name, max),
+				 hint == NULL ? 0 : errhint("%s", hint)));
+	return count;
+}
+
+bool
+hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	hilo_api_reject_null(fcinfo, arg, name);
+	return PG_GETARG_BOOL(arg);
+}
+
+const char *
+hilo_api_collection(FunctionCallInfo fcinfo)
+{
+	const char *name = hilo_api_name(fcinfo, 0, "collection");
+
+	hilo_check_collection(name, hilo_identity_parts_separator);
+	return name;
+}
+
+bool
+hilo_api_administered(FunctionCallInfo fcinfo, HiloRowRef *ref)
+{
+	const char *name = hilo_api_name(fcinfo, 0, "collection");
+	bool		is_identity = hilo_check_row_name(name, hilo_identity_parts_separator);
+
+	memset(ref, 0, sizeof(*ref));
+	ref->name = name;
+	return is_identity;
+}
+
+void
+hilo_api_notice_created(const char *name)
+{
+	ereport(NOTICE,
+			(errmsg(HILO_COUNTER_FORMAT " did not exist and was created",
+					HILO_COUNTER_ARGS(name)),
+			 errhint("If that was a mistake, undo it with hilo.drop().")));
+}
+
+int64
+hilo_api_seed(FunctionCallInfo fcinfo, HiloRowRef *ref)
+{
+	const char *name = ref->name;
+	int64		value;
+	bool		force;
+	HiloRow		before;
+	bool		is_there;
+	int64		max;
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("value must not be null"),
+				 errhint("For the highest number of a table that may be empty, write coalesce(max(id), 0).")));
+	value = hilo_api_number(fcinfo, 1, "value");
+	force = hilo_api_bool(fcinfo, 2, "force");
+	is_there = hilo_counter_read(ref, &before);
+	max = hilo_counter_seed(ref, value, force);
+	hilo_pool_forget(name);
+	if (!is_there)
+		hilo_api_notice_created(name);
+	if (is_there && !force && value <= before.max)
+		ereport(NOTICE,
+				(errmsg(HILO_COUNTER_FORMAT " is at " INT64_FORMAT " already",
+						HILO_COUNTER_ARGS(name), max),
+				 value == max ? 0 :
+				 errhint("To set it back to " INT64_FORMAT ", call the function with force; numbers above it will be drawn a second time.",
+						 value)));
+	return max;
+}
+
+/*
+ * A function's row type stays as long as the function does, so it is made once a
+ * session: that takes longer than some of the calls.
+ */
+typedef struct KnownRowType
+{
+	Oid			function;
+	TupleDesc	desc;
+} KnownRowType;
+
+TupleDesc
+hilo_api_result_desc(FunctionCallInfo fcinfo)
+{
+	static List *types = NIL;
+	KnownRowType *type;
+	MemoryContext old;
+	TupleDesc	desc;
+
+	foreach_ptr(const KnownRowType, known, types)
+	{
+		if (known->function == fcinfo->flinfo->fn_oid)
+			return known->desc;
+	}
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	type = palloc(sizeof(KnownRowType));
+	type->function = fcinfo->flinfo->fn_oid;
+	type->desc = BlessTupleDesc(CreateTupleDescCopy(desc));
+	types = lappend(types, type);
+	MemoryContextSwitchTo(old);
+	return type->desc;
+}
+
+Datum
+hilo_api_result(TupleDesc desc, Datum *values)
+{
+	bool	   *nulls = palloc0(desc->natts * sizeof(bool));
+
+	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
+}

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * counter.c
+ *	  The counters: every change to a row of hilo.hilo.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "counter.h"
+#include "node.h"
+
+bool
+hilo_is_own_name(const char *name)
+{
+	return strcmp(name, HILO_OWN_NAME) == 0;
+}
+
+bool
+hilo_is_identity(const char *name)
+{
+	size_t		len = strlen(name);
+
+	return len > 1 && name[len - 1] == '|';
+}
+
+/*
+ * Rows
+ */
+
+/*
+ * Raise the error that no numbers are left.  The row has been released, because that may
+ * wait for the client.
+ */
+static void
+report_limit(const HiloRow *row, const HiloRowRef *ref)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+			 row->max < row->max_value ?
+			 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
+					HILO_COUNTER_ARGS(ref->name)) :
+			 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
+					   row->max, row->max_value),
+			 row->max_value < PG_INT64_MAX ?
+			 errhint("Raise max_value with hilo.configure().") : 0));
+}
+
+/* Set max, up or down, to a value within the limit.  The counter then exists. */
+static void
+put_max(HiloRow *row, int64 max)
+{
+	row->max = max;
+	row->flags &= ~HILO_ROW_DROPPED;
+	hilo_row_end_claims(row);
+}
+
+/*
+ * Finish a change after which every session must read the row again, and make it durable.
+ * Returns nothing but on success.
+ */
+static void
+finish_announced(HiloRowChange *change)
+{
+	Oid			table = RelationGetRelid(change->rel);
+	XLogRecPtr	lsn = hilo_row_finish(change);
+
+	HILO_KILL_POINT("before announcement");
+	hilo_catalog_announce(table);
+	hilo_row_flush(lsn);
+}
+
+/* Finish a change with a new epoch, which ends all ranges. */
+static void
+finish_new_epoch(HiloRowChange *change)
+{
+	change->row.epoch = hilo_random_number();
+	finish_announced(change);
+}
+
+/*
+ * Claim
+ */
+
+/*
+ * Lock the row of the counter for a claim, creating it if that is allowed.  That of
+ * server-side ids may always be created: there is only one.  Other nodes of a cluster count
+ * for a Citus worker, except its server-side ids, which a tag makes unique.
+ */
+static void
+lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
+{
+	bool		is_own = hilo_is_own_name(ref->name);
+	bool		may_create = hilo_auto_create || is_own;
+
+	if (unlikely(hilo_node_is_worker()) && !is_own)
+	{
+		bool		is_identity = hilo_is_identity(ref->name);
+
+		hilo_node_refuse(is_identity ? "identity" : "collection",
+						 pnstrdup(ref->name, strlen(ref->name) - is_identity));
+	}
+	if (hilo_row_find(change, ref, may_create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
+	{
+		if (may_create || !(change->row.flags & HILO_ROW_DROPPED))
+			return;
+		hilo_row_abandon(change);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref->name)),
+			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
+			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
+					 "seed_identity_for()" : "hilo.seed()")));
+}
+
+int64
+hilo_counter_size(const HiloSizing *sizing, const HiloRow *row)
+{
+	int64		least = sizing->for_client ? HILO_CLIENT_RANGE_SIZE : hilo_min_range_size;
+
+	if (row->range_size > 0)
+		least = row->range_size;
+	return hilo_range_size(sizing->last_size, sizing->age,
+						   sizing->for_client ? HILO_CLIENT_RANGE_DURATION : HILO_RANGE_DURATION,
+						   least, hilo_counter_max_range_size(row));
+}
+
+/*
+ * Claim what is wanted from the row, and release it.  The caller has to wait for claim->lsn:
+ * only then may the numbers be used.  On disk, max must not be below a number that was shown,
+ * or a crash would hand it out again.
+ *
+ * A claim with a token is a client's, which may give its rest back.
+ */
+static void
+finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wanted,
+			 int64 token, HiloClaim *claim)
+{
+	HiloRow    *row = &change->row;
+	TimestampTz now = GetCurrentTimestamp();
+	HiloRange	range;
+
+	if (!hilo_range_cut(wanted, row->max, row->max_value, false, &range))
+	{
+		hilo_row_abandon(change);
+		report_limit(row, ref);
+	}
+	put_max(row, range.high);
+	row->claim_low = token == 0 ? 0 : range.low;
+	row->claim = token;
+	row->claim_rate = hilo_range_count(&range) +
+		(row->claimed_at == DT_NOBEGIN ? 0 :
+		 hilo_rate_decay(row->claim_rate, now - row->claimed_at, USECS_PER_HOUR));
+	row->claimed_at = now;
+	*claim = (HiloClaim)
+	{
+		.range = range,.home = change->home,.epoch = row->epoch,
+			.token = token,.lsn = hilo_row_finish_claim(change)
+	};
+}
+
+void
+hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted,
+				   HiloRow *row, HiloClaim *claim)
+{
+	int64		token = sizing != NULL && sizing->for_client ? hilo_random_number() : 0;
+	HiloRowChange change;
+
+	lock_for_claim(&change, ref);
+	if (sizing != NULL)
+		wanted->size = hilo_counter_size(sizing, &change.row);
+	finish_claim(&change, ref, wanted, token, claim);
+	*row = change.row;
+	hilo_row_flush(hilo_row_own_lsn(claim->lsn));
+}
+
+int64
+hilo_counter_claim_number(HiloRowRef *ref, int64 number)
+{
+	HiloWanted	wanted = {.size = 1,.exact = true,.alignment = 1,
+	.above = Max(number - 1, 0)};
+	HiloRowChange change;
+	HiloClaim	claim;
+
+	lock_for_claim(&change, ref);
+	if (number > 0 && change.row.max >= number)
+	{
+		hilo_row_abandon(&change);
+		return 0;
+	}
+	finish_claim(&change, ref, &wanted, 0, &claim);
+	hilo_row_flush(hilo_row_own_lsn(claim.lsn));
+	return claim.range.low;
+}
+
+bool
+hilo_counter_read(HiloRowRef *ref, HiloRow *row)
+{
+	HiloRowChange change;
+
+	if (hilo_row_find(&change, ref, HILO_ROW_READ))
+		hilo_row_abandon(&change);
+	*row = change.row;
+	if (row->home != change.home)
+		row->epoch = 0;
+	return !(row->flags & HILO_ROW_DROPPED);
+}
+
+bool
+hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
+{
+	return row->epoch == claim->epoch && row->home == claim->home &&
+		claim->range.high <= row->max;
+}
+
+bool
+hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (row->max != rest->range.high || row->claim != rest->token ||
+		row->claim_low == 0 || row->claim_low > rest->range.low)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	row->claim_rate = Max(row->claim_rate - hilo_range_count(&rest->range), 0);
+	put_max(row, rest->range.low - 1);
+	hilo_row_finish_claim(&change);
+	return true;
+}
+
+/*
+ * Administer
+ */
+
+int64
+hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
+	if (!force)
+		value = Max(row->max, value);
+	if (value > row->max_value)
+	{
+		hilo_row_abandon(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("seed " INT64_FORMAT " is above the limit of " HILO_COUNTER_FORMAT,
+						value, HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("The limit is " INT64_FORMAT ".", row->max_value)));
+	}
+	put_max(row, value);
+	finish_new_epoch(&change);
+	return value;
+}
+
+/* Forget what hilo_counter_configure() has set. */
+static void
+reset_options(HiloRow *row)
+{
+	row->range_size = 0;
+	row->max_range_size = 0;
+	row->max_value = PG_INT64_MAX;
+	row->flags &= ~HILO_ROW_HAS_TAG;
+	memset(&row->node_tag, 0, sizeof(NameData));
+	row->separator[0] = '\0';
+}
+
+void
+hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
+	if (options->max_value > 0 && options->max_value < row->max)
+	{
+		hilo_row_abandon(&change);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_value " INT64_FORMAT " is too low for " HILO_COUNTER_FORMAT,
+						options->max_value, HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed.", row->max)));
+	}
+	if (options->reset)
+		reset_options(row);
+	if (options->range_size > 0)
+		row->range_size = options->range_size;
+	if (options->max_range_size > 0)
+		row->max_range_size = options->max_range_size;
+	if (options->max_value > 0)
+		row->max_value = options->max_value;
+	if (options->node_tag != NULL)
+	{
+		row->flags |= HILO_ROW_HAS_TAG;
+		namestrcpy(&row->node_tag, options->node_tag);
+	}
+	if (options->separator != NULL)
+		row->separator[0] = options->separator[0];
+	row->flags &= ~HILO_ROW_DROPPED;
+	finish_announced(&change);
+}
+
+/*
+ * The new epoch is needed even if max stays the same: what is left of the ranges here may
+ * lie below the other max, and may have been used there.
+ */
+void
+hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
+	if (change.created || (row->flags & HILO_ROW_DROPPED))
+	{
+		int64		epoch = row->epoch;
+
+		*row = *other;
+		row->epoch = epoch;
+		row->ahead = 0;
+		if (row->flags & HILO_ROW_DROPPED)
+			row->max = 0;
+	}
+	else if (!(other->flags & HILO_ROW_DROPPED))
+		row->max = Max(row->max, other->max);
+	row->max_value = Max(row->max_value, row->max);
+	hilo_row_end_claims(row);
+	finish_new_epoch(&change);
+}
+
+bool
+hilo_counter_drop(HiloRowRef *ref)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+
+	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
+		return false;
+	if (row->flags & HILO_ROW_DROPPED)
+	{
+		hilo_row_abandon(&change);
+		return false;
+	}
+	put_max(row, 0);
+	reset_options(row);
+	row->flags |= HILO_ROW_DROPPED;
+	row->claimed_at = DT_NOBEGIN;
+	row->claim_rate = 0;
+	finish_new_epoch(&change);
+	return true;
+}

@@ -1,0 +1,236 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard.c
+ *	  The trigger that guards our tables against changes by hand.
+ *
+ * A transactional UPDATE or DELETE would lose concurrent claims, so it is
+ * refused.  INSERT and COPY, which restores and replication need, become a
+ * merge: rows are always created in the one way that does not depend on the
+ * transaction, and an existing row is not a conflict.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "replication/logicalworker.h"
+#include "utils/rel.h"
+
+#include "arguments.h"
+#include "binding.h"
+#include "pool.h"
+
+/* All HILO_ROW_... flags. */
+#define ALL_FLAGS	(HILO_ROW_DROPPED | HILO_ROW_HAS_TAG)
+
+/*
+ * The inserted row
+ */
+
+/* The name of the new row.  Neither that nor a column before it may be NULL. */
+static const char *
+name_column(TriggerData *trigdata, HiloTable table)
+{
+	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
+	Datum		value = (Datum) 0;
+
+	for (int i = 0; i < HILO_NAME_ATTNUM(table); i++)
+	{
+		bool		isnull;
+
+		value = hilo_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
+							NameStr(TupleDescAttr(desc, i)->attname),
+							RelationGetRelationName(trigdata->tg_relation))));
+	}
+	return TextDatumGetCString(value);
+}
+
+/*
+ * Counters
+ */
+
+/* Raise 22023 unless a counter of that name could have these contents. */
+static void
+check_counter(const char *name, const HiloRow *row)
+{
+	const char *wrong =
+		row->max < 0 || row->max_value < 1 || row->max > row->max_value ?
+		"max must be between 0 and max_value" :
+		row->range_size < 0 || row->max_range_size < 0 ?
+		"sizes of ranges must not be negative" :
+		!(row->claim_rate >= 0) || isinf(row->claim_rate) ?
+		"claim_rate must be a number greater than or equal to zero" :
+		(row->flags & ~ALL_FLAGS) != 0 ?
+		psprintf("flags must be between 0 and %d", ALL_FLAGS) : NULL;
+
+	if (wrong != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s", wrong)));
+	hilo_check_node_tag(NameStr(row->node_tag));
+	if (row->separator[0] != '\0')
+		hilo_check_own_separator(name, row->separator);
+}
+
+/* Merge the row into the counter of its name. */
+static void
+merge_counter(TriggerData *trigdata)
+{
+	const char *name = name_column(trigdata, HILO_TABLE_COUNTERS);
+	HeapTupleHeader header = trigdata->tg_trigtuple->t_data;
+	HiloRow		other = {0};
+	HiloRowRef	ref = {.name = name};
+
+	/* The row may come from a server with another separator. */
+	if (!hilo_is_own_name(name))
+		(void) hilo_check_row_name(name, NULL);
+
+	/* Without nulls, the columns before the name have the layout of the row. */
+	memcpy(&other, (char *) header + header->t_hoff, HILO_ROW_SIZE);
+
+	check_counter(name, &other);
+
+	hilo_counter_merge(&ref, &other);
+	hilo_pool_forget(name);
+}
+
+/*
+ * Bindings
+ */
+
+/* Add the binding as it is, so that a restore in any order succeeds. */
+static void
+merge_binding(TriggerData *trigdata)
+{
+	const char *collection = name_column(trigdata, HILO_TABLE_BINDINGS);
+	HiloBinding binding = {0};
+	NameData   *names[] = {&binding.schema_name, &binding.table_name,
+	&binding.column_name, &binding.owner};
+
+	hilo_check_collection(collection, NULL);
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		bool		isnull;
+		Datum		value = hilo_getattr(trigdata->tg_trigtuple, i + 2,
+										 RelationGetDescr(trigdata->tg_relation), &isnull);
+
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("columns of table \"hilo.binding\" must not be null")));
+		namestrcpy(names[i], NameStr(*DatumGetName(value)));
+	}
+	hilo_binding_insert(collection, &binding);
+}
+
+/*
+ * The trigger
+ */
+
+/*
+ * Warn if the name is too long, as one from a database with another encoding may be
+ * here: it must not keep all other rows of a dump out.  Nothing can draw from it.
+ */
+static bool
+is_too_long(const char *name)
+{
+	if (strlen(name) - hilo_is_identity(name) <= HILO_MAX_NAME_LEN)
+		return false;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("row of " HILO_COUNTER_FORMAT " is left out", HILO_COUNTER_ARGS(name)),
+			 errdetail("The name has %d bytes; the limit is %d.",
+					   (int) strlen(name) - hilo_is_identity(name), HILO_MAX_NAME_LEN)));
+	return true;
+}
+
+/* Merge the inserted row into the existing ones of the table that it is for. */
+static void
+merge(TriggerData *trigdata)
+{
+	Relation	rel = trigdata->tg_relation;
+	HiloTable	table = HILO_TABLE_COUNTERS;
+
+	while (table < HILO_TABLES &&
+		   RelationGetRelid(rel) != hilo_catalog_table(table))
+		table++;
+	if (table == HILO_TABLES)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("this trigger cannot guard table \"%s\"",
+						RelationGetRelationName(rel))));
+
+	/*
+	 * Opening the table raises an error unless it has the columns that are
+	 * read here.
+	 */
+	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
+
+	if (is_too_long(name_column(trigdata, table)))
+		return;
+	if (table == HILO_TABLE_COUNTERS)
+		merge_counter(trigdata);
+	else
+		merge_binding(trigdata);
+}
+
+/*
+ * Refuse anything but an insert.  The trigger's arguments name the functions to
+ * use instead: to change a row, and to delete one.
+ */
+static void
+refuse_change(TriggerData *trigdata)
+{
+	const char *table = RelationGetRelationName(trigdata->tg_relation);
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 is_update ?
+			 errmsg("cannot update table \"hilo.%s\" by hand", table) :
+			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
+			 errmsg("cannot delete from table \"hilo.%s\" by hand", table) :
+			 errmsg("cannot truncate table \"hilo.%s\"", table),
+			 errhint("Use %s() instead.",
+					 trigdata->tg_trigger->tgargs[is_update ? 0 : 1])));
+}
+
+/*
+ * BEFORE INSERT, for each row: merge, and insert nothing.
+ *
+ * BEFORE UPDATE, DELETE or TRUNCATE: refuse; once per statement, so that one
+ * that affects no row is refused as well, and for each row, because statements
+ * on a parent table fire only row triggers.  Rows that logical replication brings
+ * concern another server, and are left alone.
+ */
+PG_FUNCTION_INFO_V1(hilo_guard);
+
+Datum
+hilo_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) ||
+		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
+		trigdata->tg_trigger->tgnargs != 2)
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("%s() must be fired as a BEFORE trigger with two arguments",
+						"hilo.guard")));
+
+	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+	{
+		if (!IsLogicalWorker() || TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+			refuse_change(trigdata);
+		return PointerGetDatum(NULL);
+	}
+	merge(hilo_api_trigger(fcinfo, "hilo.guard"));
+	return PointerGetDatum(NULL);
+}

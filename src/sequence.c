@@ -1,0 +1,562 @@
+/*-------------------------------------------------------------------------
+ *
+ * sequence.c
+ *	  Sequences, counted by the server's own nextval: its numbers are on disk before
+ *	  they are shown, and are no ids that the table has already.
+ *
+ * nextval leaves it to the commit to flush its record, and a transaction that writes
+ * nothing else does not even do that.  So after each draw the sequence's page is
+ * visited, and the WAL flushed up to the last record of that page, whoever wrote it.  If
+ * that record may not cover the number, the page is logged first.
+ *
+ * nextval logs 32 numbers ahead.  Before these are used up, the page is logged here, and
+ * farther ahead: as many numbers as all sessions together draw in about a tenth of a
+ * second.  That is the lot.  While it lasts, draws write no WAL, and mostly find it
+ * flushed.  The page itself never says more than nextval would have left there, so
+ * nothing else that reads, copies or alters the sequence has to know of lots.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "failure_point.h"
+#include "catalog.h"
+#include "node.h"
+#include "range.h"
+#include "row.h"
+#include "sequence.h"
+#include "pool.h"
+
+/* How many numbers nextval logs ahead, in steps of its increment. */
+#define LOGGED_BY_NEXTVAL	32
+
+/* The most numbers in a lot. */
+#define MAX_LOT				65536
+
+/* A lot has at most this share of the numbers that are left. */
+#define LOT_SHARE_OF_REST	64
+
+/* The sequences that this session has used, by OID. */
+static HTAB *sequences = NULL;
+
+/* Changes with each message about one of them, or about pg_sequence. */
+static uint64 generation = 1;
+
+/*
+ * What is known
+ */
+
+/* Called for each message about a relation; InvalidOid: about all. */
+static void
+sequence_relation_changed(Oid relation)
+{
+	if (!OidIsValid(relation) ||
+		hash_search(sequences, &relation, HASH_FIND, NULL) != NULL)
+		generation++;
+}
+
+/* Syscache callback for pg_sequence. */
+static void
+sequence_catalog_changed(Datum arg, int cacheid, uint32 hash)
+{
+	generation++;
+}
+
+/*
+ * Forget sequences that were dropped, whenever there are twice as many as were left the
+ * last time: a session may make and drop very many tables.
+ */
+static void
+forget_dropped_sequences(void)
+{
+	static long enough = 64;
+	HASH_SEQ_STATUS status;
+	HiloSequence *sequence;
+
+	if (hash_get_num_entries(sequences) < enough)
+		return;
+	hash_seq_init(&status, sequences);
+	while ((sequence = hash_seq_search(&status)) != NULL)
+	{
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence->oid)))
+			continue;
+		if (sequence->ids != NULL)
+			hilo_ids_free(sequence->ids);
+		sequence->ids = NULL;
+		hash_search(sequences, &sequence->oid, HASH_REMOVE, NULL);
+		sequence->oid = InvalidOid;
+	}
+	enough = Max(2 * hash_get_num_entries(sequences), 64);
+}
+
+HiloSequence *
+hilo_sequence(Oid oid)
+{
+	HiloSequence *sequence;
+
+	if (sequences == NULL)
+	{
+		HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(HiloSequence),
+		.hcxt = TopMemoryContext};
+
+		sequences = hash_create("hilo sequences", 16, &ctl,
+								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		hilo_on_relation_change(sequence_relation_changed);
+		CacheRegisterSyscacheCallback(SEQRELID, sequence_catalog_changed, (Datum) 0);
+	}
+	sequence = hash_search(sequences, &oid, HASH_FIND, NULL);
+	if (sequence == NULL)
+	{
+		forget_dropped_sequences();
+		sequence = hash_search(sequences, &oid, HASH_ENTER, NULL);
+		memset((char *) sequence + sizeof(Oid), 0, sizeof(HiloSequence) - sizeof(Oid));
+	}
+	return sequence;
+}
+
+/* Raise 42809 unless the relation is a sequence, with a hint for a table that owns one. */
+static void
+check_is_sequence(Oid oid)
+{
+	char	   *name = get_rel_name(oid);
+	List	   *owned;
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("sequence with OID %u does not exist", oid)));
+	if (get_rel_relkind(oid) == RELKIND_SEQUENCE)
+		return;
+	owned = getOwnedSequences(oid);
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is not a sequence", name),
+			 owned == NIL ? 0 :
+			 errhint("Call it with the table's sequence, \"%s\".", get_rel_name(linitial_oid(owned)))));
+}
+
+/*
+ * Open the sequence, and bring what is known of it up to date.  The caller has a lock on it,
+ * which keeps others from altering it.
+ */
+static Relation
+open_locked(HiloSequence *sequence)
+{
+	Relation	rel = relation_open(sequence->oid, NoLock);
+	uint64		now = generation;
+	HeapTuple	tuple;
+	Form_pg_sequence form;
+
+	if (likely(sequence->known_at == now))
+		return rel;
+	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence->oid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", sequence->oid);
+	form = (Form_pg_sequence) GETSTRUCT(tuple);
+	sequence->course.increment = form->seqincrement;
+	sequence->course.end = form->seqincrement > 0 ? form->seqmax : form->seqmin;
+	sequence->cache = form->seqcache;
+	sequence->cycles = form->seqcycle;
+	ReleaseSysCache(tuple);
+	if (!sequence->cycles && sequence->ids == NULL)
+		sequence->ids = hilo_ids_create();
+	sequence->known_at = now;
+	return rel;
+}
+
+/*
+ * The page
+ */
+
+/* What a page of a sequence says.  The page must be locked. */
+static Form_pg_sequence_data
+page_data(Page page)
+{
+	HeapTupleHeader header = (HeapTupleHeader)
+		PageGetItem(page, PageGetItemId(page, FirstOffsetNumber));
+
+	return (Form_pg_sequence_data) ((char *) header + header->t_hoff);
+}
+
+/* The number that the sequence is at, by what its page says. */
+static int64
+position_of(const HiloSequence *sequence, Form_pg_sequence_data data)
+{
+	if (data->is_called)
+		return data->last_value;
+	return sequence->course.increment > 0 ?
+		Max(data->last_value, PG_INT64_MIN + 1) - 1 :
+		Min(data->last_value, PG_INT64_MAX - 1) + 1;
+}
+
+/* True if number a comes before number b. */
+static bool
+is_before(const HiloSequence *sequence, int64 a, int64 b)
+{
+	return sequence->course.increment > 0 ? a < b : a > b;
+}
+
+/*
+ * True if the page's last record covers all numbers drawn so far, and those that nextval
+ * draws next without a record.
+ *
+ * A record is known if nextval or this file wrote it.  ALTER SEQUENCE, a copy of the
+ * database, and with wal_level = minimal the end of the transaction that made the
+ * sequence, log the page as it is, together with the count of numbers that are logged
+ * ahead; nextval then draws these without a record.  But all of them need a lock that
+ * conflicts with ours, or a database without sessions, so a known record stays true.
+ *
+ * A record from before the last checkpoint began is not replayed.  nextval logs the page
+ * anew then; but it may have looked for a checkpoint, and drawn, just before one began,
+ * and then nobody knows whether the page was written with the number or without it.  So
+ * this must be called after the draw.
+ */
+static bool
+is_covered(HiloSequence *sequence, Page page)
+{
+	Form_pg_sequence_data data = page_data(page);
+	XLogRecPtr	lsn = PageGetLSN(page);
+
+	if (lsn != sequence->lot_lsn)
+	{
+		if (lsn != hilo_lot(sequence->oid).lsn)
+			return false;
+		sequence->lot_lsn = lsn;
+	}
+	return lsn > GetRedoRecPtr() &&
+		(data->log_cnt >= Min(sequence->cache, LOGGED_BY_NEXTVAL) ||
+		 data->log_cnt >= hilo_steps_to(&sequence->course, data->last_value,
+										sequence->course.end));
+}
+
+/*
+ * Set the page, which is locked for a change, to a number, and log it as it will be after a
+ * lot of others.  The lot is twice as large as the last one if that was used up within a
+ * tenth of a second, and half as large after more than two tenths.
+ *
+ * What is logged is a copy: who reads last_value looks at the page without a lock.
+ */
+static void
+log_lot(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
+{
+	Page		page = BufferGetPage(buffer);
+	HiloLot		lot = hilo_lot(sequence->oid);
+	TimestampTz now = GetCurrentTimestamp();
+	int64		room = hilo_steps_to(&sequence->course, number, sequence->course.end);
+	int64		most = Min(Max(room / LOT_SHARE_OF_REST, LOGGED_BY_NEXTVAL), MAX_LOT);
+	PGAlignedBlock copy;
+	Form_pg_sequence_data data = page_data(page);
+
+	lot.size = hilo_range_size(lot.size, now - lot.logged_at, HILO_RANGE_DURATION,
+							   LOGGED_BY_NEXTVAL, most);
+	lot.logged_at = now;
+	lot.end = number + Min(lot.size, room) * sequence->course.increment;
+
+	memcpy(copy.data, page, BLCKSZ);
+	page_data(copy.data)->last_value = lot.end;
+	page_data(copy.data)->is_called = true;
+	page_data(copy.data)->log_cnt = 0;
+
+	START_CRIT_SECTION();
+	MarkBufferDirty(buffer);
+	data->last_value = number;
+	data->is_called = true;
+	data->log_cnt = Min(LOGGED_BY_NEXTVAL, room);
+	lot.lsn = hilo_log_page(rel, 0, copy.data);
+	PageSetLSN(page, lot.lsn);
+	END_CRIT_SECTION();
+
+	sequence->lot_lsn = lot.lsn;
+	hilo_lot_note(sequence->oid, &lot);
+}
+
+/*
+ * Set the page, which is locked for a change, to a number at or beyond the one that it says.
+ * While the lot lasts, that writes no record.
+ */
+static void
+put_to(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
+{
+	Page		page = BufferGetPage(buffer);
+	Form_pg_sequence_data data = page_data(page);
+	HiloLot		lot = hilo_lot(sequence->oid);
+	bool		is_in_lot = PageGetLSN(page) == lot.lsn && lot.lsn > GetRedoRecPtr() &&
+		is_before(sequence, number, lot.end);
+
+	if (RelationNeedsWAL(rel) && !is_in_lot)
+	{
+		log_lot(sequence, rel, buffer, number);
+		return;
+	}
+	MarkBufferDirty(buffer);
+	data->last_value = number;
+	data->is_called = true;
+	data->log_cnt = is_in_lot ?
+		Min(LOGGED_BY_NEXTVAL, hilo_steps_to(&sequence->course, number, lot.end)) : 0;
+}
+
+/*
+ * Make sure that everything drawn so far from the sequence is on disk, and on the standbys
+ * that the session waits for; unless the sequence is temporary or unlogged, or its storage was
+ * made in this transaction and is not logged.  Returns the number that it is at.
+ */
+static int64
+make_durable(HiloSequence *sequence)
+{
+	Relation	rel = open_locked(sequence);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	Page		page = BufferGetPage(buffer);
+	bool		needs_wal = RelationNeedsWAL(rel);
+	XLogRecPtr	lsn;
+	int64		position;
+	bool		covered;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	lsn = PageGetLSN(page);
+	position = position_of(sequence, page_data(page));
+	covered = !needs_wal || is_covered(sequence, page);
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+
+	if (unlikely(!covered))
+	{
+		hilo_lots_open();
+		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+		if (page_data(page)->is_called && !is_covered(sequence, page))
+			put_to(sequence, rel, buffer, page_data(page)->last_value);
+		lsn = PageGetLSN(page);
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	}
+	ReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	if (needs_wal)
+		hilo_row_flush(hilo_row_own_lsn(lsn));
+	return position;
+}
+
+/*
+ * Move the sequence to a number, or to the next one on its way, unless it is there or beyond.
+ * Unlike setval, this cannot set it back while others draw.
+ */
+static void
+move_to(HiloSequence *sequence, int64 number)
+{
+	Relation	rel = open_locked(sequence);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	Form_pg_sequence_data data;
+	int64		last;
+
+	hilo_lots_open();
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	data = page_data(BufferGetPage(buffer));
+	last = data->last_value;
+	if (is_before(sequence, last, number) || (last == number && !data->is_called))
+	{
+		const HiloCourse *course = &sequence->course;
+		int64		steps = hilo_steps_to(course, last, number);
+
+		if (last + steps * course->increment != number &&
+			steps < hilo_steps_to(course, last, course->end))
+			steps++;
+		put_to(sequence, rel, buffer, last + steps * course->increment);
+	}
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	HILO_FAILURE_POINT("sequence moved");
+}
+
+/*
+ * Draw
+ */
+
+/*
+ * Call nextval.  If it logs the sequence's page, that is the last record that it writes; one
+ * of something else does no harm, because no sequence's last record ends there.
+ */
+static int64
+server_nextval(HiloSequence *sequence, bool check_right)
+{
+	XLogRecPtr	before = XactLastRecEnd;
+	int64		number = nextval_internal(sequence->oid, check_right);
+
+	if (unlikely(XactLastRecEnd != before))
+	{
+		HiloLot		lot;
+
+		hilo_lots_open();
+		lot = hilo_lot(sequence->oid);
+		lot.lsn = sequence->lot_lsn = XactLastRecEnd;
+		lot.end = number;
+		hilo_lot_note(sequence->oid, &lot);
+	}
+	HILO_FAILURE_POINT("sequence drawn");
+	return number;
+}
+
+/*
+ * The number is made durable before the look, which may end with an error, after which
+ * currval() shows the number.
+ *
+ * The loop ends because a move goes forward only, and past the last number nextval raises
+ * an error.  If the sequence has a CACHE, the session may have numbers left below the one to
+ * which it has just been moved: for these, no other one is searched.
+ */
+int64
+hilo_sequence_next(HiloSequence *sequence, bool has_right)
+{
+	bool		has_moved = false;
+	int64		moved_to = 0;
+
+	if (unlikely(hilo_node_is_worker()))
+		hilo_node_refuse("sequence", get_rel_name(sequence->oid));
+	if (unlikely(sequence->known_at != generation))
+		check_is_sequence(sequence->oid);
+	for (;;)
+	{
+		int64		number = server_nextval(sequence, !has_right);
+		int64		position = make_durable(sequence);
+		int64		next;
+		int			tries = 0;
+
+		if (sequence->cycles)
+			return number;
+		hilo_ids_of_sequence(sequence->ids, sequence->oid);
+		if (likely(!hilo_ids_has(sequence->ids, &sequence->course, number, position)))
+			return number;
+		if (!has_moved || is_before(sequence, moved_to, number))
+		{
+			if (hilo_ids_next_free(sequence->ids, &sequence->course, number, &next, &tries))
+				next -= sequence->course.increment;
+			if (next != number)
+				move_to(sequence, next);
+			has_moved = true;
+			moved_to = next;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+void
+hilo_sequence_check_may_draw(Oid sequence)
+{
+	if (pg_class_aclcheck(sequence, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(sequence));
+}
+
+/*
+ * Move
+ */
+
+int64
+hilo_sequence_position(HiloSequence *sequence)
+{
+	check_is_sequence(sequence->oid);
+	LockRelationOid(sequence->oid, RowExclusiveLock);
+	return make_durable(sequence);
+}
+
+int64
+hilo_sequence_move(HiloSequence *sequence, int64 number)
+{
+	int64		position = hilo_sequence_position(sequence);
+
+	if (!is_before(sequence, position, number))
+		return position;
+	if (is_before(sequence, sequence->course.end, number))
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 errmsg("sequence \"%s\" ends below " INT64_FORMAT,
+						get_rel_name(sequence->oid), number),
+				 errdetail("Its last number is " INT64_FORMAT ".", sequence->course.end)));
+	move_to(sequence, number);
+	return make_durable(sequence);
+}
+
+/*
+ * The horizon
+ */
+
+/* Raise 55000 unless the numbers come one by one, so that each is above all before it. */
+static void
+check_has_horizon(const HiloSequence *sequence)
+{
+	char	   *name = get_rel_name(sequence->oid);
+
+	if (sequence->cache == 1 && sequence->course.increment == 1 && !sequence->cycles)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot get the horizon of sequence \"%s\"", name),
+			 errdetail("It has a CACHE above 1, a CYCLE, or an increment other than 1."),
+			 errhint("Run ALTER SEQUENCE %s CACHE 1 INCREMENT BY 1 NO CYCLE.",
+					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(sequence->oid)),
+												name))));
+}
+
+/*
+ * Page first, lockers after: who draws later gets a higher number, and who drew before holds
+ * the lock of nextval until its transaction ends.
+ *
+ * The sequence itself is locked while its options and its page are read.  Otherwise an ALTER
+ * SEQUENCE between the two could give a session a CACHE from which it draws lower numbers
+ * later.  The lock is given up before the wait, or two callers would wait for each other.
+ *
+ * The number is made durable, as one that is drawn.  Otherwise a crash could take back what a
+ * reader has passed, and the same numbers would come again with other rows.
+ */
+int64
+hilo_sequence_horizon(Oid oid)
+{
+	HiloSequence *sequence;
+	LOCKTAG		tag;
+	int64		horizon;
+
+	PreventCommandDuringRecovery("hilo.horizon()");
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("hilo.horizon() must be called at isolation level READ COMMITTED")));
+	check_is_sequence(oid);
+	if (pg_class_aclcheck(oid, GetUserId(), ACL_USAGE | ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
+	if (hilo_has_relation_locked(oid, RowExclusiveLock))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot get the horizon of sequence \"%s\"", get_rel_name(oid)),
+				 errdetail("This transaction has drawn from it."),
+				 errhint("Commit first.")));
+
+	LockRelationOid(oid, RowExclusiveLock);
+	check_is_sequence(oid);
+	sequence = hilo_sequence(oid);
+	relation_close(open_locked(sequence), NoLock);
+	check_has_horizon(sequence);
+	horizon = make_durable(sequence);
+	UnlockRelationOid(oid, RowExclusiveLock);
+	HILO_FAILURE_POINT("horizon read");
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
+	WaitForLockers(tag, ShareLock, false);
+	return horizon;
+}

@@ -1,0 +1,455 @@
+/*-------------------------------------------------------------------------
+ *
+ * session.c
+ *	  Ranges of collections that this session holds, and the numbers drawn from them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "failure_point.h"
+#include "guc.h"
+#include "node.h"
+#include "pool.h"
+#include "session.h"
+
+/* How many blocks are claimed at most to find one without an id. */
+#define MAX_BLOCKS		100
+
+/* What the entries consist of is allocated here. */
+static MemoryContext entries_context;
+
+/* The entries, by name; they never move. */
+static HTAB *entries;
+
+/*
+ * Rows
+ */
+
+const char *
+hilo_collection_node_tag(const HiloCollection *collection)
+{
+	return (collection->row.flags & HILO_ROW_HAS_TAG) ?
+		NameStr(collection->row.node_tag) : hilo_node_tag;
+}
+
+const char *
+hilo_collection_separator(const HiloCollection *collection)
+{
+	return collection->row.separator[0] != '\0' ?
+		collection->row.separator : hilo_identity_parts_separator;
+}
+
+/*
+ * Tell other sessions where a row is, unless it is where it was told.  This also makes the
+ * shared memory, which what is left of a range needs at exit.
+ */
+static void
+note_place(HiloRowRef *ref, HiloRowRef *told)
+{
+	if (ref->table != told->table || ref->storage != told->storage ||
+		!ItemPointerEquals(&ref->tid, &told->tid))
+		hilo_pool_note_row(ref);
+}
+
+/*
+ * Note the generation before reading the row: if it changes meanwhile, what was
+ * read may be out of date.
+ */
+void
+hilo_collection_read(HiloCollection *collection)
+{
+	uint64		generation = hilo_generation;
+	HiloRowRef *ref = &collection->ref;
+	HiloRowRef	told;
+
+	if (!OidIsValid(ref->table))
+		hilo_pool_recall_row(ref);
+	told = *ref;
+	if (hilo_counter_read(ref, &collection->row))
+		note_place(ref, &told);
+	collection->generation = generation;
+	HILO_FAILURE_POINT("row read");
+}
+
+/*
+ * Entries
+ */
+
+/* Forget the range of an entry; its unused numbers become a gap. */
+static void
+forget_range(HiloEntry *entry)
+{
+	entry->range.claim.range.high = entry->range.last;
+	entry->growth.size = 0;
+}
+
+/*
+ * Exit callback: put what is left of all ranges into the pool.  The connection may end at any
+ * point, so no table can be read, and no WAL written: a walsender outlives the shutdown
+ * checkpoint, after which nothing may be logged.  A range that is not valid is discarded by
+ * whoever takes it.  The shared memory of the pool is unmapped only after such callbacks.
+ */
+static void
+release_at_exit(int code, Datum arg)
+{
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
+
+	hash_seq_init(&status, entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		HiloClaim	rest = entry->range.claim;
+
+		rest.range.low = entry->range.last + 1;
+		if (hilo_entry_unused(entry) > 0)
+			hilo_pool_put(entry->name, &rest);
+		HILO_KILL_POINT("given back");
+		forget_range(entry);
+	}
+}
+
+HiloEntry *
+hilo_entry_known(const char *name)
+{
+	return entries == NULL ? NULL :
+		hash_search(entries, name, HASH_FIND, NULL);
+}
+
+HiloEntry *
+hilo_entry(const char *name)
+{
+	HiloEntry  *entry;
+
+	if (unlikely(entries == NULL))
+	{
+		HASHCTL		ctl = {
+			.keysize = sizeof(((HiloEntry *) 0)->name),
+			.entrysize = sizeof(HiloEntry)
+		};
+
+		ctl.hcxt = entries_context = AllocSetContextCreate(TopMemoryContext,
+														   "hilo collections",
+														   ALLOCSET_DEFAULT_SIZES);
+		entries = hash_create("hilo collections", 64, &ctl,
+							  HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+		before_shmem_exit(release_at_exit, (Datum) 0);
+	}
+	entry = hash_search(entries, name, HASH_FIND, NULL);
+	if (entry != NULL && entry->checked == hilo_settings_generation)
+		return entry;
+
+	hilo_check_collection(name, hilo_identity_parts_separator);
+	if (entry == NULL)
+	{
+		entry = hash_search(entries, name, HASH_ENTER, NULL);
+		memset(&entry->checked, 0, sizeof(HiloEntry) - offsetof(HiloEntry, checked));
+		entry->collection.ref.name = entry->name;
+		entry->range.claim.range.low = 1;
+	}
+	entry->checked = hilo_settings_generation;
+	return entry;
+}
+
+/*
+ * Read the row, and keep the range if it is still valid; the result holds for
+ * the generation from before the read.
+ */
+static void
+revalidate_range(HiloEntry *entry)
+{
+	HiloClaim  *claim = &entry->range.claim;
+
+	hilo_collection_read(&entry->collection);
+	if (!hilo_counter_holds(&entry->collection.row, claim))
+	{
+		forget_range(entry);
+		claim->epoch = 0;
+	}
+	entry->range.generation = entry->collection.generation;
+}
+
+List *
+hilo_entries_in_use(void)
+{
+	HASH_SEQ_STATUS status;
+	HiloEntry  *entry;
+	List	   *in_use = NIL;
+
+	if (entries == NULL)
+		return NIL;
+	hash_seq_init(&status, entries);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (hilo_entry_unused(entry) > 0)
+			revalidate_range(entry);
+		if (hilo_entry_unused(entry) > 0)
+			in_use = lappend(in_use, entry);
+	}
+	return in_use;
+}
+
+/*
+ * Ranges
+ */
+
+/*
+ * Get a range with numbers above the given one: from the pool, or else by a claim.  The row
+ * is read before the pool, so that pooled numbers are as good as a claim made now.
+ *
+ * Sizes follow the session's rate.  Within a session numbers increase, so the pool must have
+ * higher ones than those that it has drawn.
+ */
+static void
+get_range(HiloEntry *entry, int64 above)
+{
+	HiloCollection *collection = &entry->collection;
+	HiloSizing	sizing = {
+		.last_size = entry->growth.size,
+		.age = GetCurrentTimestamp() - entry->growth.claimed_at
+	};
+	HiloWanted	wanted = {.alignment = 1,.above = Max(above, entry->range.drawn)};
+	uint64		generation = hilo_generation;
+	HiloClaim	claim;
+	bool		pooled = hilo_pool_has(entry->name);
+
+	/*
+	 * A claim that fails, as while a standby is away, is not followed by one
+	 * as large.
+	 */
+	entry->growth.size = Min(entry->growth.size, 1);
+	if (pooled)
+	{
+		hilo_collection_read(collection);
+		wanted.size = hilo_counter_size(&sizing, &collection->row);
+		pooled = hilo_pool_take(entry->name, &collection->row, &wanted, &claim);
+		HILO_KILL_POINT("taken");
+		if (pooled)
+			hilo_row_flush(hilo_row_own_lsn(claim.lsn));
+	}
+	if (!pooled)
+	{
+		HiloRowRef	told = collection->ref;
+
+		wanted.above = above;
+		hilo_counter_claim(&collection->ref, &sizing, &wanted, &collection->row, &claim);
+		collection->generation = generation;
+		note_place(&collection->ref, &told);
+	}
+
+	/* Do not judge by the duration of a range smaller than it should be. */
+	if (hilo_range_count(&claim.range) >= wanted.size)
+	{
+		entry->growth.size = wanted.size;
+		entry->growth.claimed_at = GetCurrentTimestamp();
+	}
+	else
+		entry->growth.size = sizing.last_size;
+
+	/* A new epoch may count the same numbers again. */
+	if (claim.epoch != entry->range.claim.epoch)
+		entry->range.drawn = 0;
+	entry->range.claim = claim;
+	entry->range.waited_how = synchronous_commit;
+	entry->range.last = claim.range.low - 1;
+	entry->range.generation = generation;
+}
+
+/*
+ * Make sure that the entry has a valid range with numbers left, above the given one (0: any),
+ * that are as safe as this transaction wants, and that it is known where the ids are.
+ */
+static void
+refill(HiloEntry *entry, int64 above)
+{
+	if (entry->range.generation != hilo_generation)
+	{
+		entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
+		if (hilo_entry_unused(entry) > 0)
+			revalidate_range(entry);
+	}
+	if (hilo_entry_unused(entry) <= 0)
+		get_range(entry, above);
+	else if (entry->range.waited_how < synchronous_commit)
+	{
+		hilo_row_flush(hilo_row_own_lsn(entry->range.claim.lsn));
+		entry->range.waited_how = synchronous_commit;
+	}
+}
+
+/* Tell the look what is around a number: in ids with the tag that a caller gave, or else the own. */
+static void
+set_form(HiloEntry *entry, const HiloIdForm *form)
+{
+	static char start[HILO_MAX_START_LEN];
+	HiloCollection *collection = &entry->collection;
+
+	(void) hilo_collection_row(collection);
+	entry->ids->start = start;
+	entry->ids->start_len = hilo_document_id_start(start, entry->name,
+												   hilo_collection_separator(collection),
+												   hilo_server_prefix);
+	if (form == &entry->text.given)
+		entry->ids->tag = pnstrdup(form->suffix + 1, Max(form->suffix_len - 1, 0));
+	else
+		entry->ids->tag = hilo_collection_node_tag(collection);
+}
+
+/*
+ * If the next number of the range is an id of a bound column, the numbers up to the next free
+ * one are passed; if that is above the range, the rest of it is, too.
+ */
+int64
+hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
+{
+	int64		above = 0;
+
+	if (unlikely(hilo_node_is_worker()))
+		hilo_node_refuse("collection", entry->name);
+	for (;;)
+	{
+		HiloCourse	course = {1};
+		int64		number;
+		int			tries = 0;
+
+		if (hilo_entry_unused(entry) <= 0 || entry->range.generation != hilo_generation ||
+			entry->range.waited_how < synchronous_commit)
+			refill(entry, above);
+		number = entry->range.last + 1;
+		if (entry->ids != NULL && !entry->ids->is_current)
+			entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
+		if (entry->ids == NULL)
+			break;
+		set_form(entry, form);
+		course.end = entry->range.claim.range.high;
+		if (!hilo_ids_has(entry->ids, &course, number, number))
+			break;
+
+		course.end = Max(entry->collection.row.max_value, number);
+		if (hilo_ids_next_free(entry->ids, &course, number, &above, &tries))
+			above--;
+		entry->range.last = Min(above, entry->range.claim.range.high);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return entry->range.drawn = ++entry->range.last;
+}
+
+/*
+ * A block is taken as a whole, so it is looked at as a whole: if one of its numbers is an id, it
+ * becomes a gap, and another one is claimed above the next free number.  That ends after some
+ * blocks, or one call could use up the counter where no gap between ids is large enough.
+ */
+void
+hilo_entry_take_block(HiloEntry *entry, const HiloSizing *sizing,
+					  HiloWanted *wanted, HiloClaim *claim)
+{
+	HiloCollection *collection = &entry->collection;
+
+	for (int blocks = 0; blocks < MAX_BLOCKS; blocks++)
+	{
+		uint64		generation = hilo_generation;
+		HiloCourse	course = {1};
+		int64		id;
+		int			tries = 0;
+
+		hilo_counter_claim(&collection->ref, sizing, wanted, &collection->row, claim);
+		collection->generation = generation;
+		entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
+		if (entry->ids == NULL)
+			return;
+		set_form(entry, NULL);
+		if (!hilo_ids_have(entry->ids, claim->range.low, claim->range.high, &id))
+			return;
+		course.end = Max(collection->row.max_value, id);
+		if (hilo_ids_next_free(entry->ids, &course, id, &wanted->above, &tries))
+			wanted->above--;
+		CHECK_FOR_INTERRUPTS();
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("no block of " INT64_FORMAT " free numbers was found for collection \"%s\"",
+					wanted->size, entry->name),
+			 errdetail("Each of %d blocks has an id of a bound column.", MAX_BLOCKS),
+			 errhint("Ask for a smaller block, or seed the collection above the ids.")));
+}
+
+/*
+ * The text of ids
+ */
+
+/*
+ * Make a form of ids that have this tag, which may be in the form.  Returns true if
+ * it was one of other ids.
+ */
+static bool
+make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
+{
+	char		start[HILO_MAX_START_LEN];
+	int			len = hilo_document_id_start(start, entry->collection.ref.name,
+											 hilo_collection_separator(&entry->collection),
+											 hilo_server_prefix);
+	bool		differs = form->id != NULL &&
+		!hilo_id_form_is(form, start, len, tag, tag_len);
+
+	hilo_id_form_init(form, entries_context, start, len, tag, tag_len);
+	return differs;
+}
+
+/*
+ * Set entry->text to how ids of the collection look, according to the current settings and the
+ * row as last read.  Returns true if they looked different before.
+ */
+static bool
+make_text(HiloEntry *entry)
+{
+	HiloIdForm *given = &entry->text.given;
+	const char *tag = hilo_collection_node_tag(&entry->collection);
+	bool		differs;
+
+	/* The row may have been written with its guard disabled. */
+	hilo_check_node_tag(tag);
+	differs = make_form(entry, &entry->text.own, tag, strlen(tag));
+	if (given->id != NULL)
+		(void) make_form(entry, given, given->suffix + 1,
+						 Max(given->suffix_len - 1, 0));
+	entry->text.generation = hilo_settings_generation +
+		entry->collection.generation;
+	return differs;
+}
+
+/*
+ * The range brings the row, so it comes first.  If the number was looked at as an id of
+ * another form, it is looked at again: it has not been shown, and goes back.
+ */
+text *
+hilo_entry_take_id(HiloEntry *entry, HiloIdForm *form)
+{
+	int64		drawn = entry->range.drawn;
+	int64		number = hilo_entry_take(entry, form);
+
+	while (unlikely(entry->text.generation !=
+					hilo_settings_generation + entry->collection.generation))
+	{
+		if (make_text(entry) && entry->ids != NULL)
+		{
+			entry->range.drawn = drawn;
+			entry->range.last--;
+			number = hilo_entry_take(entry, form);
+		}
+	}
+	return hilo_id_form_make(form, number);
+}
+
+void
+hilo_entry_give_tag(HiloEntry *entry, const char *tag)
+{
+	hilo_check_node_tag(tag);
+	(void) make_form(entry, &entry->text.given, tag, strlen(tag));
+}

@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ *
+ * tables.c
+ *	  What hilo.attach(), hilo.sync() and the view hilo.columns need and SQL cannot do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+
+#include "arguments.h"
+#include "look.h"
+#include "sequence.h"
+
+/*
+ * hilo._draws(expression pg_node_tree, OUT sequence oid, OUT function text): nobody can make a
+ * value of that type, so it is one of the catalog.
+ */
+PG_FUNCTION_INFO_V1(hilo_draws_of);
+
+Datum
+hilo_draws_of(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc;
+	Datum		values[2] = {0};
+	bool		nulls[2] = {true, true};
+	bool		is_plain = false;
+	Oid			sequence;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	sequence = hilo_sequence_in_default(stringToNode(TextDatumGetCString(PG_GETARG_DATUM(0))),
+										&is_plain);
+	if (OidIsValid(sequence))
+	{
+		values[0] = ObjectIdGetDatum(sequence);
+		values[1] = CStringGetTextDatum(is_plain ? "nextval" : "hilo.nextval");
+		nulls[0] = nulls[1] = false;
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * The number of a column.  Raises 42501 unless the current user may read it in all rows: the
+ * end of an index knows no policies.
+ */
+static AttrNumber
+readable_column(Oid relation, const char *column)
+{
+	char	   *name;
+	AttrNumber	attnum;
+
+	/* It may be dropped while this session waits for the lock. */
+	LockRelationOid(relation, AccessShareLock);
+	name = get_rel_name(relation);
+	attnum = get_attnum(relation, column);
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
+	if (attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist", column, name)));
+	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) != ACLCHECK_OK &&
+		pg_attribute_aclcheck(relation, attnum, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, name);
+	if (check_enable_rls(relation, InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("row-level security policies may hide rows of table \"%s\"", name)));
+	return attnum;
+}
+
+/*
+ * hilo._highest_id(relation, column_name, lowest, OUT highest, OUT index_missing)
+ */
+PG_FUNCTION_INFO_V1(hilo_highest_id_of);
+
+Datum
+hilo_highest_id_of(PG_FUNCTION_ARGS)
+{
+	Oid			relation = PG_GETARG_OID(0);
+	AttrNumber	attnum = readable_column(relation, NameStr(*PG_GETARG_NAME(1)));
+	bool		lowest = PG_GETARG_BOOL(2);
+	TupleDesc	desc;
+	bool		nulls[2] = {false, false};
+	Datum		values[2];
+	bool		index_missing;
+	int64		id = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	nulls[0] = !hilo_end_of_ids(relation, attnum, PG_INT64_MIN, PG_INT64_MAX, !lowest,
+								&id, &index_missing);
+	values[0] = Int64GetDatum(id);
+	values[1] = BoolGetDatum(index_missing);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * hilo._move_sequence(sequence, number): move a sequence forward, and return the number that it
+ * is at; number NULL: only that.
+ */
+PG_FUNCTION_INFO_V1(hilo_move_sequence);
+
+Datum
+hilo_move_sequence(PG_FUNCTION_ARGS)
+{
+	Oid			oid = PG_GETARG_OID(0);
+	HiloSequence *sequence;
+
+	hilo_api_reject_null(fcinfo, 0, "sequence");
+	hilo_api_prevent_unless_may_write("hilo.sync()");
+	if (get_rel_relkind(oid) == RELKIND_SEQUENCE &&
+		pg_class_aclcheck(oid, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
+	sequence = hilo_sequence(oid);
+	PG_RETURN_INT64(PG_ARGISNULL(1) ? hilo_sequence_position(sequence) :
+					hilo_sequence_move(sequence, PG_GETARG_INT64(1)));
+}
