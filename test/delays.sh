@@ -1,7 +1,7 @@
 #!/bin/sh
 # delays.sh: run torture, and the TAP tests of promises 1 to 3, with a library that sleeps
 # a random 0 to 20 ms at its failure points: with a page or an entry locked, before and
-# after a flush, around the pool, the hub and the ring.  Interleavings that take
+# after a flush, and around the pool.  Interleavings that take
 # luck elsewhere come in every minute here.
 #
 #   sh test/delays.sh [--no-install] [MINUTES [SEED [FILE...]]]

@@ -71,9 +71,7 @@ echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/no-ma
 apt-get update -q || die "apt-get update failed."
 install_package
 check "installed with the server, nothing to build with" \
-    "hilo.so
-hilo_hub.so
-hilo_libpq.so" "$(cd "/usr/lib/postgresql/$version/lib" && ls hilo.so hilo_hub.so hilo_libpq.so; command -v gcc make)"
+    "hilo.so" "$(cd "/usr/lib/postgresql/$version/lib" && ls hilo.so; command -v gcc make)"
 check "it starts no cluster" "" "$(ls "/etc/postgresql/$version" 2>/dev/null)"
 
 install -d -o postgres "$server"

@@ -131,7 +131,7 @@ run_analyse() {
 
     say "== clang-tidy"
     clang-tidy --quiet --warnings-as-errors='*' --config-file="$top/test/sanitize/clang-tidy" \
-        "$top"/src/*/*.c -- -I"$top/src" -I"$headers" -I"$("$pg_config" --includedir)" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
+        "$top"/src/*.c -- -I"$top/src" -I"$headers" -I"$("$pg_config" --includedir)" $("$pg_config" --cppflags) >"$work/tidy.log" 2>&1 ||
         { cat "$work/tidy.log"; good=1; }
     return "$good"
 }
@@ -145,8 +145,8 @@ run_coverage() {
 
     # Many tests reach lines in the build with failure points.
     points=$work/covered/tmp_check/points/tree
-    (cd "$work/covered" && gcov --json-format src/*/*.gcno *.gcno >/dev/null) &&
-        (cd "$points" && gcov --json-format src/*/*.gcno *.gcno >/dev/null) &&
+    (cd "$work/covered" && gcov --json-format src/*.gcno *.gcno >/dev/null) &&
+        (cd "$points" && gcov --json-format src/*.gcno *.gcno >/dev/null) &&
         perl "$top/test/sanitize/coverage.pl" "$top/test/sanitize/unreached" "$work/covered" "$points" &&
         [ "$good" -eq 0 ]
 }

@@ -57,14 +57,12 @@ SETTINGS
     sql "CREATE EXTENSION hilo"
     # The names in use here; and CPU of this backend, in ns.
     next=$(sql "SELECT CASE WHEN to_regproc('hilo_next_number') IS NULL THEN 'hilo_nextval' ELSE 'hilo_next_number' END")
-    release=$(sql "SELECT CASE WHEN to_regproc('hilo.release') IS NULL THEN 'hilo_release' ELSE 'hilo.release' END")
     sql "CREATE FUNCTION next_number(text) RETURNS bigint LANGUAGE sql AS 'SELECT $next(\$1)';
         CREATE FUNCTION cpu() RETURNS bigint LANGUAGE sql VOLATILE AS
             \$\$ SELECT split_part(pg_read_file('/proc/self/schedstat', 0, 100), ' ', 1)::bigint \$\$;
         CREATE TABLE rows (id bigint DEFAULT $next('rows'), n int);
         CREATE TABLE names AS SELECT 'name' || i % 1000 AS name FROM generate_series(1, 500000) i"
     say "$next" >"$work/tmp/next"
-    say "$release" >"$work/tmp/release"
     say "SELECT count($next('sessions')) FROM generate_series(1, 1000);" >"$work/tmp/sessions.pgbench"
     say "SELECT $next('connections');" >"$work/tmp/connections.pgbench"
 )
@@ -90,12 +88,10 @@ children_cpu() { awk '{ print $16 + $17 }' "/proc/$(head -n 1 "$PGHOST/data/post
 
 measure() {
     next=$(cat "$all/$kind/tmp/next")
-    release=$(cat "$all/$kind/tmp/release")
     note "1 warm number, ns" "$(statement 1000000 "SELECT count($next('orders')) FROM generate_series(1, 1000000)")"
     note "2 warm id, ns" "$(statement 1000000 "SELECT count(hilo_next('orders')) FROM generate_series(1, 1000000)")"
     note "3 empty loop, ns" "$(statement 1000000 "SELECT count(x) FROM generate_series(1, 1000000) x")"
     note "4 claim, ns" "$(statement 100000 "SELECT count(hilo_reserve('claims', 1)) FROM generate_series(1, 100000)")"
-    note "5 claim and return of a range, ns" "$(statement 100000 "SELECT count($next('back') + $release('back')) FROM generate_series(1, 100000)")"
     note "6 identity, ns" "$(statement 100000 "SELECT count(next_identity_for('identity')) FROM generate_series(1, 100000)")"
     note "7 row of INSERT ... SELECT, ns" "$(statement 300000 "INSERT INTO rows (n) SELECT x FROM generate_series(1, 300000) x")"
     sql "TRUNCATE rows"

@@ -34,7 +34,6 @@ INSERT INTO bench.candidate (part, name, query, n)
     SELECT 'flush', name, format('SELECT count(%s) FROM generate_series(1, %s) x', expression, :claims), :claims
     FROM (VALUES
         ('claim: hilo_reserve(…, 1)', $$hilo_reserve('claim', 1)$$),
-        ('claim and give-back: hilo_next_number, hilo.release', $$hilo_next_number('given') + hilo.release('given')$$),
         ('next_identity_for', $$next_identity_for('identity')$$),
         ('next_identity', $$next_identity('identity')$$),
         ('next_server_side_id', $$next_server_side_id('orders/')$$)) AS c(name, expression);
@@ -137,10 +136,9 @@ measure_cpu() {
     psql_as_user >"$work/tmp/claims.out" <<SQL &
 SELECT pg_backend_pid();
 \\o /dev/null
-SELECT hilo_next_number('perf'), hilo.release('perf'), hilo_reserve('perf', 1);
+SELECT hilo_next_number('perf'), hilo_reserve('perf', 1);
 SELECT pg_sleep(1);
 SELECT count(hilo_reserve('perf', 1)) FROM generate_series(1, $perf_claims);
-SELECT count(hilo_next_number('perf') + hilo.release('perf')) FROM generate_series(1, $perf_claims);
 SQL
     session=$!
     until [ -s "$work/tmp/claims.out" ]; do sleep 0.02; done
@@ -154,8 +152,6 @@ SQL
     wait "$perf_pid"
     record_cpu "claim outside XLogFlush (hilo_reserve)" "$perf_claims" ' hilo_reserve' 'XLogFlush|SyncRep'
     record_cpu "claim within XLogFlush (hilo_reserve)" "$perf_claims" ' hilo_reserve' '' XLogFlush
-    record_cpu "claim of a range outside XLogFlush (hilo_next_number)" "$perf_claims" ' hilo_next_number' 'XLogFlush|SyncRep'
-    record_cpu "give-back (hilo.release)" "$perf_claims" ' hilo.release' 'XLogFlush'
 
     # Many connections that draw once: our share of each.
     echo "SELECT hilo_next_number('perf');" | script perf_connect
@@ -198,10 +194,6 @@ INSERT INTO bench.candidate (part, name, x, query, base, n) VALUES
     ('collections', 'warm hilo_next_number(name)', :count, 'SELECT count(hilo_next_number(name)) FROM draws', 'empty loop', :draws),
     ('collections', 'claim: hilo_reserve(name, 1)', :count, format('SELECT count(hilo_reserve(name, 1)) FROM (SELECT name FROM draws LIMIT %s) d', :claims), NULL, :claims);
 CALL bench.run('collections', 0, :rounds);
-SELECT clock_timestamp() AS began \gset
-SELECT hilo.release() \g /dev/null
-INSERT INTO bench.result VALUES ('collections', 'give-back of all, for each', :count, 1,
-    extract(epoch FROM clock_timestamp() - :'began') * 1e6 / :count, 'us');
 SQL
     done
 }

@@ -220,7 +220,7 @@ cp "$results" "$output/league.tsv"
 - **kill -9**: two clients draw in transactions that are rolled back, as a program does that shows an id before it commits. A process of the server is killed; all sessions end. `wal_writer_delay` is 10 seconds.
 - **clock steps back**: it is turned back to where it was when the first half of the ids was drawn.
 - **cloned, both go on**: Snowflake ids of one node number meet only where both servers draw in one millisecond with one counter value.
-- **cloned, with names of their own**: the clone has another node number, and another `hilo.node_tag`. Plain numbers of two servers meet all the same: for these, hilo has [leases](../../doc/many-servers.md#leases-from-a-hub).
+- **cloned, with names of their own**: the clone has another node number, and another `hilo.node_tag`. Plain numbers of two servers meet all the same: for these, there are [bands](../../doc/many-servers.md#bands).
 - **standby promoted**: the standby lacks a third of the ids; the rows that had them are lost as well. Ids that hilo takes from a claim that the standby has do not come again. With a synchronous standby, [hilo repeats nothing](../PROMISES.md).
 - **numbers that were lost** are between the lowest and the highest that was shown. UUIDv7 and Snowflake ids have no gaps to count.
 - **hilo, a sequence** loses the rest of a session's range when that ends: here a range of a bulk draw, twice.

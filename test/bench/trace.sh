@@ -5,8 +5,7 @@
 #
 # Builds a copy with -O0 -finstrument-functions, runs each step in a new session of
 # a private server, and prints how many functions of .c files it enters, in how many
-# files; with --list their names, too.  Steps: cold, refill, insert, ordered_cold,
-# ordered, lease.
+# files; with --list their names, too.  Steps: cold, refill, insert.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=no
@@ -15,7 +14,7 @@ if [ "${1:-}" = --list ]; then
     list=yes
     shift
 fi
-steps=${*:-cold refill insert ordered_cold ordered lease}
+steps=${*:-cold refill insert}
 . "$top/test/lib.sh"
 find_postgres || die "There is no PostgreSQL with the files to build against it."
 make_work_folder
@@ -55,10 +54,7 @@ __cyg_profile_func_exit(void *function, void *site)
 {
 }
 C
-as_user sh -c "(echo '#include \"postgres.h\"'; cat) > src/src/base/trace.c" <"$work/tmp/trace.c"
-for library in door connection; do
-    as_user sh -c "cat >> src/src/hub/$library.c" <"$work/tmp/trace.c"
-done
+as_user sh -c "(echo '#include \"postgres.h\"'; cat) > src/src/trace.c" <"$work/tmp/trace.c"
 COPT='-O0 -g -finstrument-functions -Wno-declaration-after-statement'
 export COPT
 build
@@ -81,7 +77,7 @@ RESET test.trace;
 SQL
     sort -u "$work/tmp/trace.$1" | while read -r library offset; do
         addr2line -f -e "$library" "$offset" | paste - -
-    done | sed -n 's,^\(.*\)	.*/\(src/[a-z]*/[a-z_]*\.c\):.*,\2 \1,p' | sort -u |
+    done | sed -n 's,^\(.*\)	.*/\(src/[a-z_]*\.c\):.*,\2 \1,p' | sort -u |
         while read -r file function; do
             # Not those that headers define.
             grep "^$function(" "$work/src/$file" >/dev/null && echo "$file $function"
@@ -103,30 +99,5 @@ for step in $steps; do
         cold) trace cold '' "SELECT hilo_next_number('orders');" ;;
         refill) trace refill "SELECT hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders');" "SELECT hilo_next_number('orders');" ;;
         insert) trace insert '' 'INSERT INTO docs DEFAULT VALUES;' ;;
-    esac
-done
-
-as_user "$bindir/pg_ctl" -D "$work/server/data" -w -s -m fast stop
-# Without a worker that fetches ahead, the session that is traced does.
-as_user sh -c "printf '%s\n' \"shared_preload_libraries = 'hilo'\" 'max_worker_processes = 0' >> server/data/postgresql.conf"
-run_server
-run_sql <<SQL
-SELECT hilo.configure('events', ordered => true);
-SELECT hilo_next_number('events');
-CREATE DATABASE hub;
-\c hub
-CREATE EXTENSION hilo;
-\c postgres
-CREATE EXTENSION postgres_fdw;
-CREATE SERVER ids_hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'hub');
-CREATE USER MAPPING FOR postgres SERVER ids_hub OPTIONS (user 'postgres');
-SELECT hilo.lease_from('leased', 'ids_hub', 2);
-SELECT hilo_next_number('leased');
-SQL
-for step in $steps; do
-    case $step in
-        ordered_cold) trace ordered_cold '' "SELECT hilo_next_number('events');" ;;
-        ordered) trace ordered "SELECT hilo_next_number('events'), hilo_next_number('events');" "SELECT hilo_next_number('events');" ;;
-        lease) trace lease "SET hilo.max_range_size = 1000000; SELECT hilo_reserve('leased', 1);" "SELECT hilo_reserve('leased', 100000);" ;;
     esac
 done

@@ -7,8 +7,9 @@
 # Texts:
 #     create_table :documents, id: :text, default: -> { "hilo_next('documents'::text)" }
 #
-# structure.sql (config.active_record.schema_format = :sql) has the triggers, and so the
-# tables are attached when it is loaded.  schema.rb has none: attach after loading it.
+# structure.sql (config.active_record.schema_format = :sql) has the defaults, and so the
+# tables are attached when it is loaded.  schema.rb takes them for plain sequences: attach
+# after loading it, or use the setting.
 require 'active_record'
 require 'active_record/fixtures'
 require 'tmpdir'

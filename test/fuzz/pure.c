@@ -2,7 +2,7 @@
  *
  * pure.c
  *	  Hostile input for the modules that need no server: range, free_search,
- *	  document_id.
+ *	  text.
  *
  * For libFuzzer, with the address and undefined behaviour sanitizers.  Each
  * input is cut into the arguments of one function; what the headers promise
@@ -24,9 +24,9 @@
 #include "varatt.h"
 #endif
 
-#include "base/document_id.h"
-#include "counting/range.h"
-#include "ids/free_search.h"
+#include "free_search.h"
+#include "range.h"
+#include "text.h"
 
 #undef vsnprintf
 
@@ -311,7 +311,6 @@ take_wanted(int64 max, __int128 *below)
 	wanted.exact = take_byte() & 1;
 	wanted.alignment = take_byte() & 1 ? wanted.size : take_number_between(1, INT_MAX);
 	wanted.above = take_number_between(0, PG_INT64_MAX);
-	wanted.reserve = take_byte() & 1 ? 0 : take_number_between(0, PG_INT64_MAX);
 
 	*below = Max(max, wanted.above);
 	*below = (*below + wanted.alignment - 1) / wanted.alignment * wanted.alignment;
@@ -340,7 +339,7 @@ try_range_cut(void)
 
 	size = hilo_range_count(&range);
 	MUST(wanted.exact ? size >= wanted.size : size >= 1);
-	MUST((__int128) size <= (__int128) wanted.size + wanted.reserve);
+	MUST(size <= wanted.size);
 	MUST((wanted.exact && size == wanted.size) ||
 		 size <= Max((limit - below) / 64, 1));
 }
@@ -449,7 +448,7 @@ try_free_search(void)
 }
 
 /*
- * document_id.h
+ * text.h
  */
 
 /* Does the check accept it?  It may raise 22023. */

@@ -137,17 +137,5 @@ rule_left_out 'a piece stays in the pool' ranges -DWITHOUT_TAKING
 rule_left_out 'a range goes back that is not the newest' ranges -DWITHOUT_NEWEST
 rule_left_out 'a forced seed keeps the epoch' ranges -DWITHOUT_NEW_EPOCH
 
-echo "The ring of the horizon"
-if $long; then
-	variant 'three writers' ring '-DNUMBERS=6'
-else
-	variant 'three writers' ring '-DNUMBERS=4'
-fi
-rule_left_out 'folded records count for nobody' ring -DWITHOUT_STAMP
-rule_left_out 'who is in the commit log has ended' ring -DWITHOUT_SNAPSHOT
-rule_left_out 'records of running ones are merged as ended' ring -DWITHOUT_FOREVER
-rule_left_out 'records are dropped too early' ring -DWITHOUT_OLDEST
-rule_left_out 'the ring begins without a record' ring -DWITHOUT_BEGIN
-
 echo "$passed passed, $failed failed"
 test "$failed" -eq 0

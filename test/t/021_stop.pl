@@ -72,14 +72,14 @@ hold_ranges();
 my $idle = draw('d', 1);
 $idle->query_safe('BEGIN');
 draw('d', 1, $idle);
-is(maxima($node), 'a 32, b 32, c 32, d 32', 'ranges are held');
+is(maxima($node), 'a 32, b 64, c 96, d 32', 'ranges are held');
 my $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'fast stop');
 hang_up_all();
 unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
 	'without an accident');
 $node->start;
-is(maxima($node), 'a 32, b 32, c 32, d 32', 'what they left is a gap');
+is(maxima($node), 'a 32, b 64, c 96, d 32', 'what they left is a gap');
 hold_ranges();
 is(repeated(), '', 'no number was drawn twice');
 
@@ -144,7 +144,9 @@ my $held = maxima($node);
 ok($node->stop('immediate', fail_ok => 1), 'immediate stop');
 hang_up_all();
 $node->start;
-is(maxima($node), $held, 'all ranges that were held are gaps');
+# And so is, at most, what was logged ahead.
+my %now = map { split / / } split /, /, maxima($node);
+is(join(' ', grep { my ($name, $max) = split / /; $now{$name} < $max } split /, /, $held), '', 'all ranges that were held are gaps');
 hold_ranges();
 draw('smart', 50);
 is(repeated(), '', 'no number was drawn twice');

@@ -9,7 +9,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_node('main');
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->start;
 my $sharedir = $node->config_data('--sharedir');
 
 # Where the server finds the extension, and a folder beside that with both versions.
@@ -54,11 +56,10 @@ sub comment_in { return $node->safe_psql($_[0], q{SELECT obj_description('hilo.n
 
 # The old version, in use.
 $node->safe_psql('postgres', q{
-	DROP EXTENSION hilo, postgres_fdw;
 	CREATE EXTENSION hilo VERSION '1.0';
 	CREATE TABLE orders (id bigserial PRIMARY KEY);
-	CREATE TABLE letters (id text PRIMARY KEY);
-	SELECT hilo.attach('orders'), hilo.attach('letters');
+	CREATE TABLE letters (id text PRIMARY KEY DEFAULT hilo_next('letters'));
+	SELECT hilo.attach('orders');
 	SELECT next_identity('companies');
 });
 is(version_in('postgres'), '1.0', 'the version before');
@@ -66,7 +67,7 @@ my $session = session($node);
 my $draw = q{INSERT INTO letters DEFAULT VALUES RETURNING id};
 $session->query($draw) for 1, 2;
 is($session->query($draw), 'letters/3-A', 'a session draws');
-is($session->query('SELECT next, high FROM hilo.ranges'), '4|4', 'and holds a range');
+is($session->query('SELECT next, high FROM hilo.ranges'), '4|32', 'and holds a range');
 my $counters = $node->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection');
 my ($dump_of_old) = run_command([ 'pg_dump', '-h', $node->host, '-p', $node->port, 'postgres' ]);
 
@@ -75,7 +76,7 @@ $node->safe_psql('postgres', 'ALTER EXTENSION hilo UPDATE');
 is(version_in('postgres'), '1.1', 'the version after');
 like(comment_in('postgres'), qr/a new comment/, 'with what is new in it');
 is($node->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection'), $counters, 'counters stay');
-is($session->query('SELECT next, high FROM hilo.ranges'), '4|4', 'the session keeps its range');
+is($session->query('SELECT next, high FROM hilo.ranges'), '4|32', 'the session keeps its range');
 is($session->query($draw), 'letters/4-A', 'and draws from it');
 is($session->query('INSERT INTO orders DEFAULT VALUES RETURNING id'), 1, 'attached tables stay attached');
 is($session->query(q{SELECT next_identity('companies')}), 'companies/2', 'identities go on');

@@ -66,13 +66,6 @@ is( $node->safe_psql('postgres',
 		q{SELECT count(*), count(DISTINCT number) FROM drawn}),
 	'645000|645000',
 	'its numbers are none of those drawn before');
-is( $node->safe_psql('postgres',
-		q{SELECT sum(size) > 90000, bool_and(high <= (SELECT max FROM hilo.hilo h WHERE h.collection = p.collection)),
-			count(*) FILTER (WHERE EXISTS (SELECT FROM drawn WHERE number BETWEEN low AND high))
-			FROM hilo.pool p WHERE collection = 'c'}),
-	't|t|0',
-	'its rest is in the pool, and nothing that was drawn is');
-
 # 100 sessions, the first draw of 20 new collections, in different orders
 $node->safe_psql('postgres', 'TRUNCATE drawn');
 is( draw_at_once(

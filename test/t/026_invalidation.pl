@@ -240,14 +240,6 @@ is( $node->safe_psql('postgres',
 	0,
 	'no collection has two rows');
 
-# Sessions alone lose nothing even in a storm, but what they rolled back.
-is( $node->safe_psql('postgres', q{
-	SELECT count(*) FROM hilo.hilo h
-	JOIN (SELECT collection, max(number), max(session) AS session FROM drawn WHERE collection LIKE 'own%' GROUP BY 1) d USING (collection)
-	WHERE h.max - coalesce((SELECT sum(size) FROM hilo.pool p WHERE p.collection = h.collection), 0) > d.max + 32 * 5 + 20}),
-	0,
-	'a collection with one session has next to no gaps');
-
 #
 # An index that is moved in the caller's own transaction, which a rollback brings
 # back without what was entered meanwhile

@@ -50,15 +50,17 @@ foreach my $threshold ('0', '2MB')
 	$session->query_safe('COMMIT');
 	is($session->query_safe("SELECT hilo_next_number('orders')"),
 		41, "$threshold: the range is good after commit");
-	my $shown = $node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection');
+	# A crash loses what is logged ahead.
+	my $rows = 'SELECT collection, max + ahead, max_value, epoch FROM hilo.hilo ORDER BY collection';
+	my $shown = $node->safe_psql($db, $rows);
 	# How much is claimed follows the clock.
 	my $max = $node->safe_psql($db, "SELECT max FROM hilo.hilo WHERE collection = 'orders'");
 	cmp_ok($max, '>=', 41, "$threshold: what was drawn is claimed");
 	crash($session);
-	is($node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection'),
+	is($node->safe_psql($db, $rows),
 		$shown, "$threshold: counters as they were, after a crash");
-	is($node->safe_psql($db, "SELECT hilo_next_number('orders')"),
-		$max + 1, "$threshold: no number twice");
+	cmp_ok($node->safe_psql($db, "SELECT hilo_next_number('orders')"),
+		'>', $max, "$threshold: no number twice");
 
 	# Made in a transaction long since over: claims are logged.
 	$session = session($node, dbname => $db);
@@ -66,10 +68,8 @@ foreach my $threshold ('0', '2MB')
 		"BEGIN; SELECT hilo_next_number('late'); SELECT hilo_next_number('orders'); ROLLBACK;");
 	$session->query_safe("BEGIN; SELECT hilo_next_number('open')");
 	crash($session);
-	is( numbers(
-			$db,
-			"SELECT hilo_next_number('late') UNION ALL SELECT hilo_next_number('open')"),
-		'33,33',
+	is( numbers($db, "SELECT hilo_next_number('late') > 32 UNION ALL SELECT hilo_next_number('open') > 32"),
+		't,t',
 		"$threshold: what a rolled back, and an unfinished, transaction drew is not drawn again");
 
 	# An extension that is rolled back takes its counters with it, and the
@@ -95,24 +95,17 @@ foreach my $threshold ('0', '2MB')
 		'3|2',
 		"$threshold: a savepoint takes no number back");
 	$session->query_safe('COMMIT');
-	$shown = $node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection');
+	$shown = $node->safe_psql($db, $rows);
 	crash($session);
-	is($node->safe_psql($db, 'SELECT * FROM hilo.hilo ORDER BY collection'),
+	is($node->safe_psql($db, $rows),
 		$shown, "$threshold: counters as they were, after a crash");
-	is( numbers(
-			$db,
-			"SELECT hilo_next_number('orders') UNION ALL SELECT hilo_next_number('inner')"),
-		'33,33',
+	is( numbers($db, "SELECT hilo_next_number('orders') > 32 UNION ALL SELECT hilo_next_number('inner') > 32"),
+		't,t',
 		"$threshold: no number twice");
 }
 
-# Sequences: a small block, and a number of a sequence that another session has restarted.
+# Sequences: a number of a sequence that another session has restarted.
 $node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS hilo; CREATE TABLE restarted (id serial)');
-$node->safe_psql('postgres', 'BEGIN; CREATE TABLE made (id serial); INSERT INTO made DEFAULT VALUES; COMMIT');
-my $first = session($node);
-my $high = $first->query_safe(q{SELECT high FROM hilo.reserve('made_id_seq', 10)});
-crash($first);
-cmp_ok($node->safe_psql('postgres', q{SELECT low FROM hilo.reserve('made_id_seq', 10)}), '>', $high, 'no small block is given again');
 my $second = session($node);
 $second->query_safe(q{SELECT hilo.nextval('restarted_id_seq')}) for 1 .. 2;
 $node->safe_psql('postgres', q{BEGIN; TRUNCATE restarted RESTART IDENTITY; SELECT nextval('restarted_id_seq'); COMMIT});
@@ -121,13 +114,13 @@ crash($second);
 cmp_ok($node->safe_psql('postgres', q{SELECT hilo.nextval('restarted_id_seq')}), '>', $drawn, 'nor a number after a restart of the sequence');
 
 # A sequence that was moved to where its last transaction without WAL seemed to have logged it.
-$node->safe_psql('postgres', q{BEGIN; CREATE SEQUENCE ends; CREATE TABLE ending (id bigint PRIMARY KEY DEFAULT hilo.nextval('ends'));
+$node->safe_psql('postgres', q{BEGIN; CREATE SEQUENCE ends; CREATE TABLE ending (id bigint PRIMARY KEY DEFAULT hilo.nextval('ends')); ALTER SEQUENCE ends OWNED BY ending.id;
 	INSERT INTO ending VALUES (1), (2), (3); SELECT nextval('ends'); COMMIT});
-is($node->safe_psql('postgres', q{SELECT hilo.sync('ending')}), 3, 'a sequence is moved');
+is($node->safe_psql('postgres', q{SELECT now FROM hilo.sync('ending')}), 3, 'a sequence is moved');
 $node->safe_psql('postgres', 'DELETE FROM ending');
 
 # A copy of a database, with the LSNs of the original.
-my $draw = q{SET hilo.max_range_size = 1; SELECT hilo.nextval('copied')};
+my $draw = q{SELECT hilo.nextval('copied')};
 $node->safe_psql('postgres', 'CREATE DATABASE original');
 $node->safe_psql('original', q{CREATE EXTENSION hilo; CREATE SEQUENCE copied});
 $node->safe_psql('original', $draw) for 1 .. 2;

@@ -77,8 +77,7 @@ sub rewrite_in_use
 	unlike($err, qr/ERROR|aborted/, "$tool: without an error");
 
 	# Whatever has come to lie somewhere else: it is found, and only once.
-	foreach my $table ([ 'hilo.hilo', 'collection' ], [ 'hilo.hub', 'hub' ],
-		[ 'hilo.binding', 'collection' ])
+	foreach my $table ([ 'hilo.hilo', 'collection' ], [ 'hilo.binding', 'collection' ])
 	{
 		my ($name, $column) = @$table;
 		my $rows = "SELECT string_agg($column, ',' ORDER BY $column) FROM $name WHERE $column >= ''";

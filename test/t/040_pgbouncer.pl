@@ -156,9 +156,10 @@ sub waste
 sub is_left
 {
 	my ($table) = @_;
-	is( sql("SELECT sum(size) FROM hilo.pool WHERE collection = '$table'"),
-		sql("SELECT (SELECT max FROM hilo.hilo WHERE collection = '$table') - count(*) FROM $table"),
-		"$table: no number is lost: what was claimed and not drawn is in the pool");
+	my $max = sql("SELECT max FROM hilo.hilo WHERE collection = '$table'");
+	sql("INSERT INTO $table SELECT FROM generate_series(1, (SELECT $max - count(*) FROM $table))");
+	is( sql("SELECT count(*), max FROM $table, hilo.hilo WHERE collection = '$table' GROUP BY max"), "$max|$max",
+		"$table: no number is lost: what was claimed and not drawn is drawn without a claim");
 	return;
 }
 
@@ -235,18 +236,6 @@ cmp_ok($by_hilo, '<=', $SESSIONS + $RANGE * $servers,
 cmp_ok($by_hilo, '<', $by_sequence, 'growing: less than of a sequence');
 stop_pooler();
 is_left('growing');
-
-# Each client's unused numbers go into the pool by the reset: the next one goes on
-# with them over whichever connection.
-create_table('shared');
-# DISCARD ALL, in parts, as it has to be alone.
-start_pooler('pool_mode = session', 'server_reset_query = CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; '
-	. 'DEALLOCATE ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES; SELECT hilo.release()');
-come_and_go('shared');
-($by_hilo, $by_sequence, $servers) = waste('shared');
-cmp_ok($by_hilo, '<=', 2 * $RANGE, 'shared: hardly more was claimed than drawn, over all connections');
-stop_pooler();
-is_left('shared');
 
 $node->stop;
 done_testing();

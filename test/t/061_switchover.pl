@@ -43,11 +43,12 @@ sub shown_until
 	return;
 }
 
+# A standby has been told of the numbers that are logged ahead as well.
 sub counters
 {
 	my ($node) = @_;
 	return $node->safe_psql('postgres',
-		'SELECT * FROM hilo.hilo ORDER BY collection; SELECT * FROM hilo.hub ORDER BY hub');
+		'SELECT collection, max + ahead, max_value, epoch, home, flags, node_tag FROM hilo.hilo ORDER BY collection');
 }
 
 sub wait_for_standbys

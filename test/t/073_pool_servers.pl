@@ -35,13 +35,6 @@ sub draw
 	return;
 }
 
-sub pooled
-{
-	my ($server) = @_;
-	return ($server // $node)->safe_psql('postgres',
-		q{SELECT coalesce(string_agg(low || '..' || high, ' ' ORDER BY low), '') FROM hilo.pool WHERE collection = 'x'});
-}
-
 # One connection of a database that draws, and has left.
 sub number_of
 {
@@ -56,7 +49,7 @@ sub number_of
 #
 SKIP:
 {
-	skip 'a database cannot be given an OID', 5 if $node->safe_psql('postgres', 'SHOW server_version_num') < 150000;
+	skip 'a database cannot be given an OID', 4 if $node->safe_psql('postgres', 'SHOW server_version_num') < 150000;
 	my $next = q{SELECT hilo_next_number('x')};
 
 	$node->safe_psql('template1', 'CREATE DATABASE oids OID 50000');
@@ -67,10 +60,9 @@ SKIP:
 	my $of_copy = number_of('copy', $next);
 	$node->safe_psql('template1', 'DROP DATABASE oids');
 	$node->safe_psql('template1', 'CREATE DATABASE oids OID 50000 TEMPLATE copy');
-	is($node->safe_psql('oids', 'SELECT count(*) FROM hilo.pool'), 0, 'it is dropped, and one with its OID has none of them');
 	my %seen = map { $_ => 1 } 1, 2, $of_copy;
 	my @drawn = map { number_of('oids', $next) } 1 .. 40;
-	is(join(' ', grep { $seen{$_}++ } @drawn), '', 'its numbers are those of no other one');
+	is(join(' ', grep { $seen{$_}++ } @drawn), '', 'it is dropped, and one with its OID has none of them');
 
 	# The database is replaced by a copy in which nothing was drawn.
 	my $max = $node->safe_psql('oids', 'SELECT max FROM hilo.hilo');
@@ -97,16 +89,13 @@ for my $backup (qw(cold hot))
 	push @standbys, $standby;
 }
 draw(70);
-isnt(pooled(), '', 'the primary has a pool');
 $node->wait_for_catchup($_, 'replay', $node->lsn('insert')) for @standbys;
-is(pooled($_), '', 'a standby has none') for @standbys;
 $node->stop('immediate');
 for my $standby (@standbys)
 {
 	$standby->promote;
 	draw(70, $standby);
-	isnt(pooled($standby), '', 'promoted, it has its own');
-	is($standby->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM drawn'), 't', 'of new numbers');
+	is($standby->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM drawn'), 't', 'promoted, it draws new numbers');
 	$standby->stop;
 }
 $node->start;
@@ -115,8 +104,7 @@ $node->start;
 # A number is shown when the synchronous standby has it
 #
 draw(1);
-my $claimed = pooled();
-isnt($claimed, '', 'claimed while no session had to wait');
+# What it has left was claimed while no session had to wait.
 # A copy in which the claim is not: the standby lags behind it.
 my $sync = PostgreSQL::Test::Cluster->new('sync');
 $sync->init_from_backup($node, 'hot', has_streaming => 1);
@@ -200,8 +188,6 @@ append_to_file($script, <<'SQL');
 BEGIN;
 INSERT INTO drawn SELECT hilo_next_number('x') FROM generate_series(1, :count);
 \if :way = 1
-SELECT hilo.release();
-\elif :way = 2
 INSERT INTO drawn SELECT hilo_next_number('x') FROM generate_series(1, 50);
 \endif
 COMMIT;
@@ -220,14 +206,14 @@ sub many
 sub counts
 {
 	return split /\|/, $node->safe_psql('postgres',
-		q{SELECT count(*), (SELECT max FROM hilo.hilo WHERE collection = 'x'), (SELECT coalesce(sum(size), 0) FROM hilo.pool WHERE collection = 'x') FROM drawn});
+		q{SELECT count(*), (SELECT max FROM hilo.hilo WHERE collection = 'x') FROM drawn});
 }
 my ($before, $max_before) = counts();
 ok(many('-t', 250)->finish, '2,000 connections, 8 at a time') or diag(slurp_file("$dir/many.err"));
 wait_until('they have left', sub {
 	$node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'}) == 1 });
-my ($after, $max_after, $left) = counts();
-cmp_ok($max_after - $max_before - $left, '<=', $after - $before + 300, 'hardly a number is lost');
+my ($after, $max_after) = counts();
+cmp_ok($max_after - $max_before, '<=', $after - $before + 700, 'hardly a number is lost');
 for my $way (qw(backend server))
 {
 	my $clients = many('-t', 100000);

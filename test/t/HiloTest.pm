@@ -1,6 +1,6 @@
 # HiloTest.pm: all that the TAP tests share.
 #
-# A node is a PostgreSQL::Test::Cluster, or a database() of one.
+# A node is a PostgreSQL::Test::Cluster.
 #
 # Servers
 #   wait_until($what, $code)         poll a condition
@@ -9,6 +9,7 @@
 #   message_of($node, $db, $sql), error_of(...), outcome_of(...)
 #                                    run SQL, for what it says, its SQLSTATE, or how it ends
 #   new_database($node, $db, $sql)   a database, set up by SQL if there is any
+#   superuser()                      the role that initdb made
 #   restore_sql($node, $file, $db)   a test that runs a file
 #   upgrade($node, $mode)            the node after pg_upgrade, which copies files or links them
 #   maxima($node, $db), max_of($node, $collection)   counters
@@ -37,21 +38,6 @@
 #   dies_in($node, $sql, ...)        a session is killed, and the server starts anew
 #   add_pause($tree), paused, go_on  a failure point that lets go again; NAME:slow takes 0.25 s each time
 #
-# Hubs and members
-#   new_node($name, $conf)           a server with the extension, started; with settings test.*, one with failure points
-#   new_member($name, $conf)         the same, which can lease
-#   database($node, $name)           a database that is a hub or member by itself: HiloTest::Database
-#   superuser()                      the role that initdb made
-#   add_hub($member, $hub, ...)      make a server known to a member as its hub
-#   move_hub($hub, @members)         tell members that their hub is another server
-#   hold_hub($hub, $db)              a session in which a hub gives no answer
-#   wait_until_asked(...)            until members wait for one
-#   wait_until_waiting(...)          until sessions of a member wait
-#   start_clients, stop_clients      clients that draw until told to stop
-#   shown_by($client)                the ranges that one was shown
-#   shown_twice(@clients)            numbers that were shown twice, in words
-#   HiloTest::Proxy                  a proxy between a member and a hub
-#
 # Clients in other languages
 #   clients_folder()                 a copy of test/clients, which is the current folder from here on
 #   install_packages()               have npm install there what package.json names; true if it has
@@ -76,13 +62,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new_database restore_sql maxima max_of
+our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new_database restore_sql maxima max_of superuser
   upgrade left_behind
   session at_once
   kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
-  new_node new_member database superuser add_hub move_hub hold_hub wait_until_asked wait_until_waiting leases_asked_of
-  start_clients stop_clients shown_by shown_twice
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
 
 # The patience of PostgreSQL's own tests, in seconds; a test may change it.
@@ -167,6 +151,9 @@ sub new_database
 	$node->safe_psql($db, $set_up) if defined $set_up;
 	return $db;
 }
+
+# The superuser of the servers, as initdb names it.
+sub superuser { return scalar getpwuid $>; }
 
 # Test that a file of SQL runs in a database without an error.
 sub restore_sql
@@ -463,10 +450,9 @@ sub build_variant
 	my $top = dirname(__FILE__) . '/../..';
 	my $tree = "$dir/tree";
 
-	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(sql src),
-		map { substr($_, length "$top/") } glob "$top/src/*/";
+	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(sql src);
 	for my $file (map { glob "$top/$_" }
-		qw(Makefile hilo.control src/*/*.c src/*/*.h sql/*.sql))
+		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
 	{
 		append_to_file($tree . substr($file, length $top), slurp_file($file));
 	}
@@ -570,7 +556,7 @@ my $PAUSED = 'hilo_paused';
 sub add_pause
 {
 	my ($tree) = @_;
-	my $file = "$tree/src/base/failure_point.h";
+	my $file = "$tree/src/failure_point.h";
 	my $source = slurp_file($file);
 
 	$source =~ s/(\tif \(hilo_failure_is_wanted\(name, "term"\)\))/<<CODE . $1/e or die 'no place for a pause';
@@ -612,215 +598,6 @@ sub go_on
 }
 
 #
-# Hubs and members
-#
-
-sub new_node
-{
-	my ($name, $conf, %params) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$conf //= '';
-	# A library that knows settings test.*
-	$conf = "dynamic_library_path = '" . build_failure_points() . ":\$libdir'\n$conf"
-	  if $conf =~ /^test\./m && $conf !~ /^dynamic_library_path/m;
-	$node->init(%params);
-	# A node without standbys has wal_level = minimal, which makes claims of sequences larger.
-	$conf = "wal_level = replica\n$conf" unless $params{allows_streaming};
-	$node->append_conf('postgresql.conf', <<SETTINGS . $conf);
-max_connections = 50
-autovacuum = off
-restart_after_crash = on
-SETTINGS
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw');
-	return $node;
-}
-
-sub new_member
-{
-	my ($name, $conf, %params) = @_;
-	return new_node($name, "shared_preload_libraries = 'hilo'\n" . ($conf // ''), %params);
-}
-
-# A new database of a server, with the extension; $from: a copy of that one.
-sub database
-{
-	my ($node, $name, $from) = @_;
-	my $self = HiloTest::Database->new($node, $name);
-
-	$node->safe_psql($from ? 'template1' : 'postgres',
-		"CREATE DATABASE $name" . ($from ? " TEMPLATE $from" : ''));
-	$self->sql('CREATE EXTENSION hilo; CREATE EXTENSION postgres_fdw') unless $from;
-	return $self;
-}
-
-# The superuser of the servers, as initdb names it.
-sub superuser { return scalar getpwuid $>; }
-
-# Tell a member of a hub; options: server, db (of the member), dbname (there),
-# host, port, options (of the server), user, role, password.
-sub add_hub
-{
-	my ($member, $hub, %o) = @_;
-	my $server = $o{server} // 'ids_hub';
-	my $options = join ', ',
-	  "host '" . ($o{host} // $hub->host) . "'",
-	  "port '" . ($o{port} // $hub->port) . "'",
-	  "dbname '" . ($o{dbname} // 'postgres') . "'", $o{options} // ();
-	my $user = join ', ', "user '" . ($o{user} // superuser()) . "'",
-	  defined $o{password} ? "password '$o{password}'" : ();
-	my $role = $o{role} // 'CURRENT_USER';
-
-	$member->safe_psql($o{db} // 'postgres', <<SQL);
-CREATE SERVER $server FOREIGN DATA WRAPPER postgres_fdw OPTIONS ($options);
-CREATE USER MAPPING FOR $role SERVER $server OPTIONS ($user);
-SQL
-	return;
-}
-
-# Tell members that their hub is another server now.
-sub move_hub
-{
-	my ($hub, @members) = @_;
-
-	$_->safe_psql('postgres', "ALTER SERVER ids_hub OPTIONS (SET host '" . $hub->host . "', SET port '" . $hub->port . "')")
-	  for @members;
-	return;
-}
-
-# Let a hub take questions and answer none, until query('COMMIT') in the session
-# returned.
-sub hold_hub
-{
-	my ($node, $db) = @_;
-	my $session = session($node, dbname => $db // 'postgres');
-
-	$session->query('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
-	return $session;
-}
-
-# Wait until so many questions of members wait in a hub that is held.
-sub wait_until_asked
-{
-	my ($node, $db, $count) = @_;
-	$db //= 'postgres';
-	$count //= 1;
-
-	wait_until("$count questions wait in the hub", sub {
-		$node->safe_psql('template1', <<SQL) == $count });
-SELECT count(*) FROM pg_stat_activity
-WHERE datname = '$db' AND application_name = 'hilo' AND wait_event_type = 'Lock'
-SQL
-	return;
-}
-
-# How many leases of a collection a hub was asked for, by its log.
-# (15 logs "parameters:", 17 "Parameters:".)
-sub leases_asked_of
-{
-	my ($node, $name) = @_;
-
-	return scalar(() = slurp_file($node->logfile) =~
-		  /SELECT hilo\.lease\(\$1.*\n.*(?i:parameters): \$1 = '\Q$name\E', \$2 = '[1-9]/g);
-}
-
-# Wait until each of these sessions waits for the hub, or for the one that asks it.
-# (Servers before version 17 have one name for all waits of extensions.)
-sub wait_until_waiting
-{
-	my ($node, @sessions) = @_;
-	my $pids = join ', ', map { $_->pid } @sessions;
-
-	wait_until('sessions of the member wait', sub {
-		$node->safe_psql('template1', <<SQL) == @sessions });
-SELECT count(*) FROM pg_stat_activity WHERE pid IN ($pids)
-AND wait_event_type = 'Extension' AND wait_event IN ('HiloHub', 'HiloLease', 'Extension')
-SQL
-	return;
-}
-
-# What a client does over and over; :x is a number below 100.
-my @DRAWS = (
-	"SELECT hilo_next_number('orders');",
-	"SELECT hilo_number(hilo_next('orders'));",
-	"SELECT low, high FROM hilo_reserve('orders', 7);",
-	"SELECT low, high FROM hilo.next_range('orders', 40);",
-	"BEGIN;\nSELECT hilo_next_number('orders');\nROLLBACK;",
-	"SELECT hilo_next_number('orders');",
-	"BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT hilo_next_number('orders');\nCOMMIT;",
-	"SELECT 'hi', hilo.next_hi('orders', 20);");
-
-# Start $count clients of a server, that connect again whenever they have to,
-# until stop_clients().  Each logs what it was shown before it draws again.
-my $started = 0;
-
-sub start_clients
-{
-	my ($node, $dir, $count) = @_;
-	my @clients;
-
-	for (1 .. $count)
-	{
-		my $n = ++$started;
-		my $file = "$dir/client$n";
-		append_to_file("$file.sql",
-			join "\n", map { $DRAWS[ ($_ + $n) % @DRAWS ] } 1 .. 400);
-		append_to_file("$file.sh", <<SH);
-# Also when the test is gone.
-while kill -0 $$ && ! [ -e '$dir/stop' ]; do
-	psql -XAtq -d "\$HILO_DATABASE" -f '$file.sql' >>'$file.out' 2>>'$file.err' || sleep 0.05
-done
-SH
-		local $ENV{HILO_DATABASE} = $node->connstr('postgres');
-		push @clients,
-		  {
-			file => $file,
-			handle => IPC::Run::start([ 'sh', "$file.sh" ], '<', '/dev/null'),
-			database => $ENV{HILO_DATABASE}
-		  };
-	}
-	return @clients;
-}
-
-sub stop_clients
-{
-	my ($dir, @clients) = @_;
-
-	append_to_file("$dir/stop", '');
-	$_->{handle}->finish for @clients;
-	unlink "$dir/stop";
-	return;
-}
-
-# The numbers that a client was shown, as [low, high].
-sub shown_by
-{
-	my ($client) = @_;
-
-	return map {
-		    /^hi\|(\d+)$/ ? [ ($1 - 1) * 20 + 1, $1 * 20 ]
-		  : /^(\d+)\|(\d+)$/ ? [ $1, $2 ]
-		  : /^(\d+)$/ ? [ $1, $1 ]
-		  : ()
-	} lines_of("$client->{file}.out");
-}
-
-# What was shown twice, in words; '' if nothing was.
-sub shown_twice
-{
-	my @ranges = sort { $a->[0] <=> $b->[0] } map { shown_by($_) } @_;
-	my @twice;
-
-	for my $i (1 .. $#ranges)
-	{
-		push @twice, "$ranges[$i][0] to $ranges[$i][1]"
-		  if $ranges[$i][0] <= $ranges[ $i - 1 ][1];
-	}
-	return join ', ', splice @twice, 0, 20;
-}
-
-#
 # Clients in other languages
 #
 
@@ -829,7 +606,7 @@ sub shown_twice
 #
 #   create              make the tables orders (integer, from a sequence), lines (bigint, from a
 #                       sequence) and documents (text), each with a column item
-#   attach TABLE        SELECT hilo.attach(TABLE)
+#   attach TABLE        SELECT hilo.attach(TABLE), for tables with a sequence
 #   add TABLE N ITEM    insert N rows, as the tool inserts many
 #   give TABLE ID ITEM  insert a row with an id that is given
 #   synchronize         have the tool compare its tables with those that there are
@@ -968,7 +745,7 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
 	UNION ALL SELECT concat_ws(' ', 'table', oid::regclass, relowner::regrole, relacl) FROM pg_class WHERE relnamespace = 'hilo'::regnamespace
 	UNION ALL SELECT concat_ws(' ', 'trigger', tgname, tgrelid::regclass, tgenabled) FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid AND relnamespace = 'hilo'::regnamespace
 	UNION ALL SELECT concat_ws(' ', 'row', collection, epoch, max_value) FROM hilo.hilo
-	UNION ALL SELECT concat_ws(' ', 'hub', hub) FROM hilo.hub WHERE hub <> '|') AS _ (line)
+	UNION ALL SELECT concat_ws(' ', 'binding', b.*) FROM hilo.binding b) AS _ (line)
 SQL
 
 sub beyond
@@ -1042,7 +819,16 @@ sub orm_ok
 	};
 	my $attach = sub {
 		my ($table) = @_;
-		$does->($owner, "attach $table") unless $is_identity->($table) || ($how{setting} && $table ne 'documents');
+
+		# A text draws from a collection because somebody writes its default, and is bound to pass ids given by hand.
+		if ($table eq 'documents')
+		{
+			orm_server->safe_psql($name, "SET ROLE $name; ALTER TABLE documents ALTER id SET DEFAULT hilo_next('documents'); SELECT hilo.bind('documents', 'documents', 'id')");
+		}
+		elsif (!$is_identity->($table) && !$how{setting})
+		{
+			$does->($owner, "attach $table");
+		}
 	};
 
 	# Numbers of a sequence start anew with it; those of a collection go on.
@@ -1064,18 +850,14 @@ sub orm_ok
 		$does->($owner, 'create');
 		foreach my $table (@tables)
 		{
-			# Before it is attached, no text comes by itself.
+			# Before it has a default, no text comes by itself.
 			$does->($owner, $table eq 'documents' ? 'give documents documents/1-A before' : "add $table 1 before");
 			$attach->($table);
-
-			# The notice of attach offers an index: so ids given below are found.
-			orm_server->safe_psql($name, 'CREATE INDEX by_number ON documents (hilo_number(id))') if $table eq 'documents';
 			$does->($owner, "add $table 1 single");
 			my ($last) = reverse $does->($owner, "add $table 3 bulk");
 			$does->($owner, "give $table " . beyond((split /\|/, $last)[1]) . ' given');
 			$does->($owner, "add $table 100 bulk") for 1 .. 3;
 		}
-		orm_server->safe_psql($name, 'DROP INDEX by_number');
 		is(join(' ', map { scalar @{ $told{$_} } } @tables), '306 306 306', "$name: every row has been inserted");
 		$does->($owner, 'synchronize') unless $without{synchronize};
 		$add->(1, 'synchronized');
@@ -1109,17 +891,18 @@ sub orm_ok
 			is(tables_there($name), '', "$name: no table is left");
 			$start_anew->();
 			$does->($owner, "load $folder/dump");
-			is( orm_server->safe_psql($name, 'SELECT relation FROM hilo.attachments ORDER BY 1'),
-				orm_server->safe_psql($name, q{SELECT adrelid::regclass FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) ~ '^hilo(_next|\.nextval)' ORDER BY 1}),
-				"$name: what has such a default is attached as it is loaded");
+			is( orm_server->safe_psql($name, q{SELECT relation, draws FROM hilo.columns WHERE draws IN ('hilo.nextval', 'bound') ORDER BY 1}),
+				orm_server->safe_psql($name,
+					q{SELECT adrelid::regclass, 'hilo.nextval' FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) ~ '^hilo\.nextval'
+					  UNION ALL SELECT 'documents', 'bound' ORDER BY 1}),
+				"$name: what has such a default is attached as it is loaded, and what was bound is bound");
 			$attach->($_) foreach @tables;
 			$add->(2, 'again');
 			$stored_ok->('loaded');
 		}
 		is(join(' ', @twice), '', "$name: no id has been told twice");
 		is( orm_server->safe_psql($name,
-				q{SELECT string_agg(result, ' ') FROM hilo.detach_all('public')
-				  WHERE result NOT IN ('sequence', 'nothing')}),
+				q{SELECT string_agg(result, ' ') FROM hilo.detach_all('public') WHERE result <> 'detached' AND result !~ 'is an identity column'}),
 			'', "$name: all tables go back to what they were");
 		unless ($without{drop})
 		{
@@ -1333,235 +1116,6 @@ sub finish
 	my ($self) = @_;
 
 	$self->{strace}->finish;
-	return;
-}
-
-# A database that is a node of its own to others.
-package HiloTest::Database;
-
-use strict;
-use warnings;
-
-sub new
-{
-	my ($class, $node, $name) = @_;
-	return bless { node => $node, name => $name }, $class;
-}
-
-sub node { return $_[0]{node}; }
-
-sub name { return $_[0]{name}; }
-
-sub connstr { return $_[0]{node}->connstr($_[0]{name}); }
-
-sub installed_command { my ($self, @args) = @_; return $self->{node}->installed_command(@args); }
-
-sub sql { return $_[0]{node}->safe_psql($_[0]{name}, $_[1]); }
-
-sub message { return HiloTest::message_of($_[0]{node}, $_[0]{name}, $_[1]); }
-
-sub error { return HiloTest::error_of($_[0]{node}, $_[0]{name}, $_[1]); }
-
-# A process of its own that passes on what comes to a port of this machine to
-# the socket of a server, and does as it is told meanwhile:
-#   pass     nothing special
-#   refuse   end each connection as soon as it comes
-#   hole     take what comes, pass nothing on
-#   request  end a connection when a lease is asked for, before that arrives
-#   answer   end a connection when the answer comes, before that is passed on
-#   half     end a connection in the middle of the answer
-#   delay N  pass everything on N milliseconds later
-package HiloTest::Proxy;
-
-use strict;
-use warnings;
-
-use IO::Select;
-use IO::Socket::INET;
-use IO::Socket::UNIX;
-use PostgreSQL::Test::Utils;
-use Time::HiRes qw(time sleep);
-
-sub new
-{
-	my ($class, $node) = @_;
-	my $dir = PostgreSQL::Test::Utils::tempdir_short();
-	my $socket = IO::Socket::INET->new(
-		Listen => 50, LocalAddr => '127.0.0.1', Proto => 'tcp')
-	  or die "cannot listen: $!";
-	my $self = bless {
-		port => $socket->sockport, dir => $dir,
-		target => $node->host . '/.s.PGSQL.' . $node->port
-	}, $class;
-
-	$self->mode('pass');
-	$self->{pid} = fork // die "cannot fork: $!";
-	if ($self->{pid} == 0)
-	{
-		eval { $self->_run($socket) };
-		warn $@ if $@;
-		# Not END blocks, which are those of the test.
-		require POSIX;
-		POSIX::_exit(0);
-	}
-	close $socket;
-	return $self;
-}
-
-sub port { return $_[0]{port}; }
-
-# Do so from now on, also to connections that there are.
-sub mode
-{
-	my ($self, $mode) = @_;
-	my $file = "$self->{dir}/mode";
-
-	open my $out, '>', "$file.new" or die "$file: $!";
-	print $out $mode;
-	close $out;
-	rename "$file.new", $file or die "$file: $!";
-	return;
-}
-
-# How many connections have come so far.
-sub connections
-{
-	my ($self) = @_;
-	return -s "$self->{dir}/connections" // 0;
-}
-
-# How many of them have ended.
-sub ended
-{
-	my ($self) = @_;
-	return -s "$self->{dir}/ended" // 0;
-}
-
-# How often a lease was asked for.
-sub requests
-{
-	my ($self) = @_;
-	return -s "$self->{dir}/requests" // 0;
-}
-
-sub stop
-{
-	my ($self) = @_;
-
-	return unless $self->{pid};
-	kill 'KILL', $self->{pid};
-	waitpid $self->{pid}, 0;
-	$self->{pid} = 0;
-	return;
-}
-
-sub DESTROY
-{
-	my ($self) = @_;
-	local $?;
-	$self->stop if $self->{pid} && $self->{pid} != $$;
-	return;
-}
-
-sub _count
-{
-	my ($self, $what) = @_;
-
-	open my $out, '>>', "$self->{dir}/$what" or die "$what: $!";
-	syswrite $out, '.';
-	close $out;
-	return;
-}
-
-sub _current_mode
-{
-	my ($self) = @_;
-
-	open my $in, '<', "$self->{dir}/mode" or die "mode: $!";
-	return <$in>;
-}
-
-sub _run
-{
-	my ($self, $socket) = @_;
-	my $select = IO::Select->new($socket);
-	my %other;      # socket → the one behind it
-	my %asked;      # socket of the hub → a lease was asked for
-	my %is_hub;
-	my @later;      # [when, socket, data or undef for the end]
-	my $end = sub {
-		my ($one) = @_;
-		my @both = ($one, $other{$one} // ());
-		$self->_count('ended');
-		for my $s (@both)
-		{
-			$select->remove($s);
-			close $s;
-			delete $other{$s};
-			delete $asked{$s};
-			delete $is_hub{$s};
-			@later = grep { $_->[1] != $s } @later;
-		}
-	};
-
-	while (getppid() != 1)
-	{
-		my @ready = $select->can_read(@later ? 0.002 : 0.02);
-		my $mode = $self->_current_mode;
-
-		while (@later && $later[0][0] <= time)
-		{
-			my (undef, $to, $data) = @{ shift @later };
-			if (defined $data) { syswrite $to, $data }
-			else { $end->($to) }
-		}
-
-		for my $from (@ready)
-		{
-			if ($from == $socket)
-			{
-				my $client = $socket->accept or next;
-				$self->_count('connections');
-				if ($mode eq 'refuse') { close $client; $self->_count('ended'); next }
-				my $hub = IO::Socket::UNIX->new(Peer => $self->{target});
-				if (!$hub) { close $client; $self->_count('ended'); next }
-				@other{ $client, $hub } = ($hub, $client);
-				$is_hub{$hub} = 1;
-				$select->add($client, $hub);
-				next;
-			}
-
-			my $to = $other{$from} or next;
-			my $length = sysread $from, my $data, 65536;
-			my $delay = $mode =~ /^delay (\d+)/ ? $1 / 1000 : 0;
-			if (!$length)
-			{
-				if ($delay) { $select->remove($from); push @later, [ time + $delay, $from ] }
-				else { $end->($from) }
-				next;
-			}
-			my $is_request = $data =~ /hilo.lease/;
-			if ($is_request)
-			{
-				$self->_count('requests');
-				$asked{$to} = 1;
-			}
-			next if $mode eq 'hole';
-			if ($mode eq 'request' && $is_request) { $end->($from); next }
-			if ($is_hub{$from} && $asked{$from})
-			{
-				if ($mode eq 'answer') { $end->($from); next }
-				if ($mode eq 'half')
-				{
-					syswrite $to, substr $data, 0, $length / 2;
-					$end->($from);
-					next;
-				}
-			}
-			if ($delay) { push @later, [ time + $delay, $to, $data ] }
-			else { syswrite $to, $data }
-		}
-	}
 	return;
 }
 

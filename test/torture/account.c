@@ -88,11 +88,6 @@ leave_range(Held *h, int c)
 	}
 	else if (h->dirty)
 		lost(WHY_FAILED, c, h->count, h->next, h->high);
-	else if (c == C_EVENTS && h->next == h->high)
-	{
-		/* In order, what an error has left behind is of no other transaction. */
-		lost(WHY_FAILED, c, h->count, h->next, h->high);
-	}
 	else if (h->next <= h->high)
 		put(KIND_FORGOTTEN, 0, c, h->count, h->next, h->high, h->since, now_us());
 	h->known = false;
@@ -111,16 +106,6 @@ write_off(Held *h, int c, char why)
 	if (h->dirty)
 		unanswered(c, h->count, h->dirty_size + MAX_RANGE_SIZE, h->dirty_start);
 	memset(h, 0, sizeof(*h));
-}
-
-/*
- * A session that has released its range draws like a new one: from the lowest of
- * the pool's numbers.
- */
-void
-see_release(int c)
-{
-	last_seen[c] = 0;
 }
 
 /* A new count has begun: what was held of the old one is void. */
@@ -156,8 +141,7 @@ see_number(int c, int64_t number, int64_t start)
 	Held	   *h = &held[c];
 
 	check_count(h, c);
-	/* Of leased numbers, any in the pool are better than asking the hub. */
-	if (number <= last_seen[c] && !is_leased(c))
+	if (number <= last_seen[c])
 		failure("%s has given %" PRId64 " to a session after %" PRId64,
 				collection_name(c), number, last_seen[c]);
 	last_seen[c] = number;

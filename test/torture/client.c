@@ -218,8 +218,6 @@ one_turn(void)
 	if (connected())
 		outside();
 	failed = false;
-	if (connected() && chance(30))
-		ordered_turn();
 	if (chance(20))
 		cluster_turn();
 	if (connected())

@@ -6,7 +6,6 @@
  *	  client.c		random transactions, one after the other
  *	  draws.c		the statements that draw, in a transaction
  *	  moves.c		those that move counters, outside of one
- *	  ordered.c		an ordered collection: writers, and readers by horizon
  *	  cluster.c		draws on nodes of a Citus cluster, by another connection
  *	  maintenance.c	another client, which maintains the tables
  *	  account.c		what the session holds; the log
@@ -23,9 +22,6 @@
 
 /* Seconds after which something that should not wait counts as hanging. */
 #define PATIENCE		240
-
-/* The hub cannot be reached for a while after a session was killed. */
-#define HUB_ERRORS		"08000 08001 08006"
 
 /* session.c */
 extern PGconn *conn;
@@ -88,7 +84,6 @@ extern void note_event(int c, int64_t start);
 extern void write_off(Held *h, int c, char why);
 extern void check_count(Held *h, int c);
 extern void end_session(void);
-extern void see_release(int c);
 extern void see_failure(int c, int64_t size, int64_t start);
 extern void look_up(void);
 extern bool has_unknown(void);
@@ -116,9 +111,6 @@ extern void keep_program_ranges(void);
 /* moves.c */
 extern void outside(void);
 extern void repeat_resets(void);
-
-/* ordered.c */
-extern void ordered_turn(void);
 
 /* cluster.c */
 extern void cluster_turn(void);

@@ -3,14 +3,9 @@
  * cluster.c
  *	  Draws on nodes of a Citus cluster, imitated, by another connection.
  *
- *	  hub		the coordinator counts, and leases
- *	  worker	a Citus worker: draws nothing of C_CLUSTER before that is leased
+ *	  worker	a Citus worker: draws nothing
  *	  joining	a Citus worker by turns: then it draws nothing of C_JOINING, not
  *				even ids with a tag, which is not set in its files
- *
- * None knows of a coordinator in pg_dist_node, so that nothing is leased by itself.
- *
- * What coordinator and Citus worker draw of C_CLUSTER are numbers of one count.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +17,7 @@
 
 enum
 {
-	COORDINATOR, WORKER, JOINING, NODES
+	WORKER, JOINING, NODES
 };
 
 static PGconn *node_conn;
@@ -51,14 +46,11 @@ ignore_notice(void *arg, const char *notice)
 	(void) notice;
 }
 
-/*
- * Connect to one of the nodes.  What a node is, and that numbers are leased, is
- * not to be lost in a crash.
- */
+/* Connect to one of the nodes.  What a node is must not be lost in a crash. */
 static void
 cluster_connect(void)
 {
-	static const char *const names[NODES] = {"hub", "worker", "joining"};
+	static const char *const names[NODES] = {"worker", "joining"};
 	char		info[1024];
 
 	node = rnd(NODES);
@@ -136,7 +128,7 @@ draw_there(int c, const char *allowed, const char *sql)
 }
 
 /*
- * Coordinator and Citus worker
+ * The Citus worker
  */
 
 static const char *const ways[] = {
@@ -146,64 +138,19 @@ static const char *const ways[] = {
 	"SELECT generate_series(low, high) FROM hilo_reserve('%s', %d)"
 };
 
-/* These are counters of each node, whether the collection is leased or not. */
 static const char *const ways_of_nodes[] = {
 	"SELECT next_identity('%s') FROM generate_series(1, %d)",
 	"SELECT next_server_side_id('%s/') FROM generate_series(1, %d)"
 };
 
 static void
-draw_on_coordinator(void)
-{
-	char		sql[256];
-
-	snprintf(sql, sizeof(sql), ways[rnd(4)], collection_name(C_CLUSTER), 1 + rnd(20));
-	draw_there(C_CLUSTER, NULL, sql);
-}
-
-/*
- * A lease is never given up in a life, so it may be asked for by many.  The role
- * is not known if the first one was stopped before its commit.
- */
-static void
-lease_on_worker(void)
-{
-	char		sql[256];
-	PGresult   *result;
-
-	if (shared->lease == LEASE_NONE)
-		shared->lease = LEASE_ASKED;
-	snprintf(sql, sizeof(sql), "SELECT hilo.lease_from('%s', 'hub', 100)",
-			 collection_name(C_CLUSTER));
-	result = ask(HUB_ERRORS, sql);
-	if (result != NULL)
-		shared->lease = LEASED;
-	PQclear(result);
-}
-
-static void
 draw_on_worker(void)
 {
-	bool		of_node = chance(15);
-	const char *way = of_node ? ways_of_nodes[rnd(2)] : ways[rnd(4)];
-	bool		leased = shared->lease == LEASED;
 	char		sql[256];
 
-	snprintf(sql, sizeof(sql), way, collection_name(C_CLUSTER), 1 + rnd(20));
-	switch (draw_there(C_CLUSTER, leased ? "55000 " HUB_ERRORS :
-					   "55000 42704 " HUB_ERRORS, sql))
-	{
-		case DRAWN:
-			if (of_node || shared->lease == LEASE_NONE)
-				failure("not refused on a Citus worker: %s", sql);
-			break;
-		case REFUSED:
-			if (leased && !of_node)
-				failure("refused, though leased: %s: %s", sql, message);
-			break;
-		case FAILED:
-			break;
-	}
+	snprintf(sql, sizeof(sql), chance(15) ? ways_of_nodes[rnd(2)] : ways[rnd(4)], "worker", 1 + rnd(20));
+	if (draw_there(C_JOINING, "55000", sql) == DRAWN)
+		failure("not refused on a Citus worker: %s", sql);
 }
 
 /*
@@ -264,14 +211,8 @@ cluster_turn(void)
 	{
 		switch (node)
 		{
-			case COORDINATOR:
-				draw_on_coordinator();
-				break;
 			case WORKER:
-				if (chance(shared->lease == LEASED ? 2 : 10))
-					lease_on_worker();
-				else
-					draw_on_worker();
+				draw_on_worker();
 				break;
 			default:
 				if (chance(15))

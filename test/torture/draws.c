@@ -65,8 +65,6 @@ some_collection(void)
 		return C_NEW + rnd(2);
 	if (kind == 4)
 		return C_OWN + me;
-	if (kind == 5)
-		return C_LEASED + rnd(2);
 	return C_PLAIN + rnd(6);
 }
 
@@ -74,7 +72,7 @@ some_collection(void)
 static const char *
 draw_errors(int c)
 {
-	return c == C_LIMITED ? "2200H" : is_leased(c) ? HUB_ERRORS : NULL;
+	return c == C_LIMITED ? "2200H" : NULL;
 }
 
 static int
@@ -237,7 +235,7 @@ do_next_range(void)
 		lost(WHY_CLIENT, range->c, range->count, range->last + 1, range->high);
 		range->high = 0;
 	}
-	if (!in_transaction && !is_leased(c) && chance(5))
+	if (!in_transaction && chance(5))
 	{
 		int64_t		max = stored_max(c);
 
@@ -315,7 +313,6 @@ do_return_range(void)
 {
 	ProgramRange *range = &program_ranges[rnd(PROGRAM_RANGES)];
 	PGresult   *result;
-	bool		current;
 	char		claim[32];
 
 	if (range->high == 0 ||
@@ -332,15 +329,10 @@ do_return_range(void)
 		return;
 	}
 
-	/*
-	 * Without the number of the claim only while the count is sure to be the
-	 * same: the caller is trusted.
-	 */
-	current = range->count == count_now(range->c) && !is_resettable(range->c);
 	snprintf(claim, sizeof(claim), "%" PRId64, range->claim);
 	result = run(NULL, "SELECT hilo.return_range('%s', %" PRId64 ", %" PRId64 ", %s)",
 				 collection_name(range->c), range->last, range->high,
-				 current && chance(50) ? "NULL" : claim);
+				 claim);
 	if (result == NULL)
 		lost(WHY_CLIENT, range->c, range->count, range->last + 1, range->high);
 	else if (PQgetvalue(result, 0, 0)[0] == 't')
@@ -351,7 +343,7 @@ do_return_range(void)
 		PQclear(result);
 		result = run(NULL, "SELECT hilo.return_range('%s', %" PRId64 ", %" PRId64 ", %s)",
 					 collection_name(range->c), range->last, range->high,
-					 chance(50) ? claim : current ? "NULL" : claim);
+					 claim);
 		if (result != NULL && PQgetvalue(result, 0, 0)[0] == 't')
 			failure("a range was taken back twice");
 	}
@@ -461,13 +453,13 @@ static const struct
 	const char *name;
 	int			c;
 }			tables[] = {
-	{"ta", C_BIGINT}, {"tb", C_TEXT}, {"tc", C_INT}, {"tl", C_LEASED}
+	{"ta", C_BIGINT}, {"tb", C_TEXT}, {"tc", C_INT}
 };
 
 static int
 some_table(void)
 {
-	return rnd(4);
+	return rnd(3);
 }
 
 /* A drawn number collided with one that was inserted by hand. */
@@ -500,7 +492,7 @@ do_insert(void)
 	else
 		snprintf(sql, sizeof(sql), "INSERT INTO %s (batch) SELECT g FROM generate_series(1, %d) g RETURNING id",
 				 tables[table].name, size);
-	result = draw(c, true, size, "23505 55P03 40P01 " HUB_ERRORS, sql);
+	result = draw(c, true, size, "23505 55P03 40P01", sql);
 	if (result == NULL && connected() && strstr(PQerrorMessage(conn), "23505"))
 		note_collision(c, PQerrorMessage(conn));
 	PQclear(result);
@@ -545,8 +537,7 @@ do_copy(void)
 		PQclear(draw_since(start, c, true, size, "55P03 40P01", sql));
 		return;
 	}
-	judge(result, spoil ? "22P02 23505 55P03 40P01 " HUB_ERRORS :
-		  "23505 55P03 40P01 " HUB_ERRORS, "COPY");
+	judge(result, spoil ? "22P02 23505 55P03 40P01" : "23505 55P03 40P01", "COPY");
 	see_failure(c, size, start);
 	if (state != NULL && strcmp(state, "23505") == 0)
 		note_collision(c, PQerrorMessage(conn));
@@ -554,32 +545,6 @@ do_copy(void)
 	while (connected() && (result = PQgetResult(conn)) != NULL)
 		PQclear(result);
 	alarm(0);
-}
-
-/*
- * A number by hand above what was leased, just then or when a lease is on its way:
- * if the table says that it has moved max, nobody may draw it.
- */
-static void
-do_insert_above_lease(void)
-{
-	int			c = C_LEASED;
-	int64_t		max = serializable ? -1 : stored_max(c);
-	int64_t		number = max + 1 + rnd(chance(50) ? 10 : 300);
-	PGresult   *result;
-
-	/* Both within a lease and beyond.  The row is read after the trigger. */
-	if (max < 0)
-		return;
-	put(KIND_BY_HAND, 0, c, count_now(c), number, number, 0, now_us());
-	result = run("23505 55P03 40P01", "INSERT INTO tl VALUES (%" PRId64 ", 0) RETURNING "
-				 "(SELECT max FROM hilo.status WHERE collection = '%s' AND tl.id > 0)",
-				 number, collection_name(c));
-	if (result != NULL && number_in(PQgetvalue(result, 0, 0)) == number)
-		put(KIND_ABOVE, 0, c, count_now(c), number, number, 0, now_us());
-	PQclear(result);
-	if (!failed)
-		look_up();
 }
 
 /*
@@ -690,10 +655,10 @@ do_bad_input(void)
 		{"22023", "SELECT hilo_next('a|b')"},
 		{"22023", "SELECT hilo_next_number('identity0|')"},
 		{"22023", "SELECT hilo_reserve('plain0', 0)"},
-		{"22023", "SELECT hilo.return_range('plain0', 5, 4)"},
+		{"22023", "SELECT hilo.return_range('plain0', 5, 4, 1)"},
 		{"22023", "SELECT next_server_side_id('a')"},
 		{"42809", "UPDATE hilo.hilo SET max = 0"},
-		{"42809", "DELETE FROM hilo.hub"},
+		{"42809", "DELETE FROM hilo.binding"},
 		{"55000", "SELECT hilo_last_number('never drawn')"}
 	};
 	int			i = rnd(sizeof(calls) / sizeof(calls[0]));
@@ -740,8 +705,6 @@ operation(void)
 		do_cursor();
 	else if (what < 95)
 		do_bad_input();
-	else if (what < 97)
-		do_insert_above_lease();
 	else
 		do_insert_by_hand();
 }

@@ -41,7 +41,6 @@ typedef struct Count
 	Spans		covered;		/* the same, with what is lost */
 	Spans		fresh;			/* shown in this life */
 	Spans		by_hand;
-	Spans		above;			/* those in this life that moved max */
 	int64_t		base;			/* max when it began */
 	int64_t		max;			/* now, or when it ended; -1: not known */
 	int64_t		top;			/* highest shown before this life */
@@ -127,7 +126,6 @@ ledger_base(int c, uint32_t number, int64_t base)
 	count_of(c, number)->base = base;
 }
 
-/* The gaps of leased numbers are not checked. */
 void
 ledger_final(int c, uint32_t number, int64_t max)
 {
@@ -135,8 +133,7 @@ ledger_final(int c, uint32_t number, int64_t max)
 
 	count->told = true;
 	count->told_max = max;
-	if (!is_leased(c))
-		count->max = max;
+	count->max = max;
 }
 
 /* The highest number that was shown before a time: max was not below it then. */
@@ -270,9 +267,6 @@ ledger_read(const char *log)
 				break;
 			case KIND_BY_HAND:
 				add_span(&count->by_hand, entry.low, entry.high, 0, 0);
-				break;
-			case KIND_ABOVE:
-				add_span(&count->above, entry.low, entry.high, 0, 0);
 				break;
 			case KIND_COLLISION:
 				add_entry(&collisions, &entry);
@@ -557,11 +551,7 @@ book_losses(void)
 	}
 }
 
-/*
- * Each collision must be with a number inserted by hand.  A number that was
- * above max must not be drawn any more, not even from a lease that was on its
- * way, unless a crash has lost it.
- */
+/* Each collision must be with a number inserted by hand. */
 static void
 check_collisions(void)
 {
@@ -570,25 +560,10 @@ check_collisions(void)
 		Entry	   *entry = &collisions.entry[i];
 		Count	   *count = count_of(entry->collection, entry->count);
 
-		if (!has_number_between(&count->by_hand, entry->low, entry->low) ||
-			(!shared->killed && has_number_between(&count->above, entry->low, entry->low)))
+		if (!has_number_between(&count->by_hand, entry->low, entry->low))
 			failure("%s: the number %" PRId64 ", drawn, was there already",
 					collection_name(entry->collection), entry->low);
 	}
-}
-
-/* A number that was chosen by hand above max, and shown, must not be drawn later. */
-static void
-check_above(int c, uint32_t number, Count *count)
-{
-	for (size_t i = 0; i < count->above.used; i++)
-	{
-		if (!shared->killed && has_number_between(&count->shown, count->above.span[i].low,
-													count->above.span[i].low))
-			failure("%s, count %u: %" PRId64 " was drawn after it was chosen by hand, above max",
-					collection_name(c), number, count->above.span[i].low);
-	}
-	shared->above_max += count->above.used;
 }
 
 void
@@ -615,7 +590,6 @@ ledger_end_life(bool crashed, bool pool_known)
 
 			join(&count->covered);
 			book_gaps(c, i, count);
-			check_above(c, i, count);
 			count->fresh.used = 0;
 			if (count->shown.used > 0)
 				count->top = count->shown.span[count->shown.used - 1].high;
@@ -626,11 +600,6 @@ ledger_end_life(bool crashed, bool pool_known)
 		}
 	}
 	check_collisions();
-	for (int c = 0; c < MAX_COLLECTIONS; c++)
-	{
-		for (uint32_t i = 0; i < counts[c].room; i++)
-			counts[c].count[i].above.used = 0;
-	}
 	losses.used = advances.used = claims.used = events.used = collisions.used = 0;
 }
 
@@ -645,7 +614,6 @@ ledger_report(void)
 		{WHY_SESSION, "held by a session that ended"},
 		{WHY_FAILED, "drawn by a statement that failed"},
 		{KIND_UNANSWERED, "claimed by a statement without an answer"},
-		{WHY_RELEASED, "released, but not the newest"},
 		{WHY_SEEDED, "below a seed"},
 		{0, "forgotten because of a seed"},
 		{WHY_BY_HAND, "below a number inserted by hand"},

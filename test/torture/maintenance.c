@@ -53,11 +53,11 @@ maintain(void)
 		"REINDEX TABLE CONCURRENTLY %s", "TRUNCATE %s",
 		"ANALYZE %s", "REINDEX TABLE %s", "CLUSTER %s USING %s"
 	};
-	static const char *const tables[] = {"hilo.hilo", "hilo.hub", "hilo.member", "hilo.binding"};
+	static const char *const tables[] = {"hilo.hilo", "hilo.binding"};
 	static const char *const indexes[] = {
-		"hilo_collection_idx", "hub_hub_idx", "member_member_idx", "binding_collection_idx"
+		"hilo_collection_idx", "binding_collection_idx"
 	};
-	int			table = rnd(4);
+	int			table = rnd(2);
 	int			what = rnd(MAINTENANCE);
 	bool		undone = what >= ANALYZE && chance(40);
 	char		sql[256];

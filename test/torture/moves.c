@@ -31,55 +31,6 @@ do_seed(void)
 	look_up();
 }
 
-/*
- * Release the session's range of c.  Returns whether it went back: all of it,
- * or nothing.
- */
-static bool
-release(int c)
-{
-	Held	   *h = &held[c];
-	PGresult   *result;
-	int64_t		back = -1;
-	int64_t		unused;
-
-	check_count(h, c);
-	unused = h->known && h->looked_up && !h->dirty ? h->high - h->next + 1 : -1;
-	result = run(NULL, "SELECT hilo.release('%s')", collection_name(c));
-	if (result != NULL)
-		back = number_in(PQgetvalue(result, 0, 0));
-	PQclear(result);
-	if (unused >= 0 && back > 0 && back != unused)
-		failure("hilo.release gave %" PRId64 " numbers of %s back, %" PRId64 " were unused",
-				back, collection_name(c), unused);
-
-	if (unused < 0)
-		write_off(h, c, WHY_RELEASED);
-	else
-		lost(back > 0 ? WHY_RETURNED : WHY_RELEASED, c, h->count, h->next, h->high);
-	h->known = h->dirty = false;
-	see_release(c);
-	return back > 0;
-}
-
-static void
-do_release(void)
-{
-	if (chance(70))
-		release(chance(50) ? C_PLAIN + rnd(6) : C_OWN + me);
-	else
-	{
-		for (int c = 0; c < COLLECTIONS; c++)
-		{
-			check_count(&held[c], c);
-			write_off(&held[c], c, WHY_RELEASED);
-			see_release(c);
-		}
-		PQclear(run(NULL, "SELECT hilo.release()"));
-	}
-	look_up();
-}
-
 static void
 do_configure(void)
 {
@@ -90,34 +41,22 @@ do_configure(void)
 				chance(50) ? "B" : "", chance(50) ? "true" : "false"));
 }
 
-/* Detach a table and attach it again, for good or not. */
+/* Unbind a table and bind it again, for good or not. */
 static void
-do_attach(void)
+do_bind(void)
 {
 	static const char *const tables[] = {"ta", "tb", "tc"};
 	int			table = rnd(3);
-	int			c = C_BIGINT + table;
-	int64_t		start = now_us();
-	PGresult   *result;
+	const char *collection = collection_name(C_BIGINT + table);
 
 	in_transaction = true;
 	if (command("BEGIN; SET LOCAL lock_timeout = '200ms'; SET LOCAL client_min_messages = warning"))
 	{
-		result = run("55P03 40P01 55006", "SELECT hilo.detach('%s')", tables[table]);
-		PQclear(result);
-		if (result != NULL)
-		{
-			result = run("55P03 40P01 55006", "SELECT hilo.attach('%s', 'id', '%s')",
-						 tables[table], collection_name(c));
-			if (result != NULL)
-				advanced(WHY_ATTACHED, c, number_in(PQgetvalue(result, 0, 0)), start);
-			PQclear(result);
-		}
+		PQclear(run("55P03 40P01", "SELECT hilo.unbind('%s', '%s')", collection, tables[table]));
+		PQclear(run("55P03 40P01 25P02", "SELECT hilo.bind('%s', '%s', 'id')", collection, tables[table]));
 	}
 	command(failed || chance(30) ? "ROLLBACK" : "COMMIT");
 	roll_back();
-	note_event(c, start);
-	look_up();
 }
 
 /* Wait until no transaction draws from c any more: then c is ours. */
@@ -218,15 +157,13 @@ repeat_resets(void)
 }
 
 /*
- * The rest of the newest range has to go back, when it is released and when the
- * session ends, by itself or terminated; unless a session has locked the table,
- * or sessions are killed.
+ * The rest of a range has to go back when the session ends, by itself or
+ * terminated; unless a session has locked the table, or sessions are killed.
  */
 static void
 check_give_back(void)
 {
 	int			c = C_OWN + me;
-	int			how = rnd(me == 0 ? 1 : 3);
 	int64_t		locks = shared->locks_begun;
 	int64_t		kills = shared->kills;
 	int			backend = PQbackendPID(conn);
@@ -234,16 +171,13 @@ check_give_back(void)
 	char		sql[64];
 	Held		newest;
 
-	if (locks != shared->locks_ended || shared->ending || shared->pause)
+	if (me == 0 || locks != shared->locks_ended || shared->ending || shared->pause)
 		return;
 
-	/* The newest claim is the session's own. */
-	(void) release(c);
-	if (cut_short)
-		return;
 	snprintf(sql, sizeof(sql), "SELECT hilo_next_number('%s')", collection_name(c));
 
 	/* The first ranges out of a pool are of one number, of which nothing is left. */
+	cut_short = false;
 	for (int i = 0; i < 5 && !cut_short; i++)
 		PQclear(draw(c, true, 1, NULL, sql));
 	look_up();
@@ -251,16 +185,7 @@ check_give_back(void)
 	if (!connected() || !newest.known || !newest.looked_up || newest.next > newest.high)
 		return;
 
-	if (how == 0)
-	{
-		/* A tight pool may have no room for it. */
-		if (!release(c) && !cut_short && locks == shared->locks_begun &&
-			shared->pool != POOL_TIGHT)
-			failure("hilo.release has not given back the newest range of %s, %" PRId64 "..%" PRId64,
-					collection_name(c), newest.next, newest.high);
-		return;
-	}
-	if (how == 2)
+	if (chance(50))
 	{
 		__sync_fetch_and_add(&shared->terminations, 1);
 		PQclear(run(NULL, "SELECT pg_terminate_backend(pg_backend_pid())"));
@@ -277,8 +202,6 @@ check_give_back(void)
 		usleep(1000);
 	}
 	connect_again();
-	if (shared->pool == POOL_TIGHT)
-		return;
 
 	/* The lowest of the pool comes first. */
 	PQclear(draw(c, true, 1, NULL, sql));
@@ -316,8 +239,6 @@ draw_and_seed(void)
 			shared->seeding = 0;
 			continue;
 		}
-		if (chance(30))
-			command("SELECT hilo.release('seeded')");
 		number = number_of(-1, "SELECT hilo_next_number('seeded')");
 		if (number >= 0 && number <= seeded)
 			failure("seeded has given %" PRId64 ", after the seed %" PRId64 " had returned",
@@ -341,16 +262,14 @@ outside(void)
 	}
 	if (what < 2)
 		do_seed();
-	else if (what < 5)
-		do_release();
-	else if (what < 6)
+	else if (what < 4)
 		do_configure();
-	else if (what < 7)
-		do_attach();
-	else if (what < 11 && me != 0)
+	else if (what < 5)
+		do_bind();
+	else if (what < 9 && me != 0)
 		do_reset();
-	else if (what < 13)
+	else if (what < 11)
 		command("DISCARD ALL");
-	else if (what < 15)
+	else if (what < 13)
 		check_give_back();
 }

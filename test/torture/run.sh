@@ -22,9 +22,6 @@ seed=${2:-$(date +%s)}
 require need_build
 make_work_folder
 copy_checkout
-# Settings test.* make leases small.
-PROFILE=-DHILO_FAILURE_POINTS
-export PROFILE
 build
 as_user $CC -O1 -g -Wall -I "$("$pg_config" --includedir)" -o torture \
     "$work"/src/test/torture/*.c -L "$("$pg_config" --libdir)" -Wl,-rpath,"$("$pg_config" --libdir)" -lpq ||

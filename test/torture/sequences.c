@@ -8,8 +8,8 @@
  * because nothing has flushed it: that is counted apart.
  *
  * No session draws a number that was inserted by hand, and no insert fails
- * because of one, unless the session held that number when it was inserted, or
- * could not look because the table was locked.
+ * because of one, unless it came there during the turn, or the session could not
+ * look because the table was locked.
  *
  * A count ends with TRUNCATE ... RESTART IDENTITY, with RESTART at a lower number,
  * and when a table is restored from a dump.  Only a client that ends a count
@@ -55,7 +55,7 @@ const char *const sequences_attach =
 const char *const sequences_detach =
 "SELECT hilo.detach('s_table'), hilo.detach('s_reset'), hilo.detach('s_dumped')";
 
-/* Numbers at a time; a session holds at most MAX_RANGE_SIZE. */
+/* Numbers at a time. */
 #define MANY			60
 #define JUMP			20000
 
@@ -97,9 +97,6 @@ typedef struct Line
 	int64_t		high;
 	int64_t		start;			/* of the turn */
 	int64_t		end;			/* when it was answered */
-	int64_t		held_low;		/* what the session held when the turn began, */
-	int64_t		held_high;
-	int64_t		since;			/* and not later than its claim */
 } Line;
 
 enum
@@ -114,17 +111,7 @@ enum
 };
 #define FOREVER			INT64_MAX
 
-typedef struct Range
-{
-	bool		known;
-	bool		dirty;			/* a transaction has failed: it is looked at again */
-	int64_t		low;			/* low > high: nothing is held */
-	int64_t		high;
-	int64_t		since;
-} Range;
-
 static int	lines;				/* the file */
-static Range ranges[SEQUENCES];
 static int64_t turn;			/* when this one began */
 static bool setting;			/* hilo.sequences */
 static int64_t batches;
@@ -133,22 +120,8 @@ static void
 write_line(char kind, bool durable, int s, int64_t low, int64_t high, int64_t start,
 		   int64_t end)
 {
-	const Range *range = &ranges[s];
-	Line		line = {kind, durable, s, shared->sequences[s].count, low, high,
-	start, end, 1, 0, start};
+	Line		line = {kind, durable, s, shared->sequences[s].count, low, high, start, end};
 
-	if (!range->known)
-	{
-		line.held_low = INT64_MIN;
-		line.held_high = INT64_MAX;
-		line.since = 0;
-	}
-	else if (!range->dirty)
-	{
-		line.held_low = range->low;
-		line.held_high = range->high;
-		line.since = range->since;
-	}
 	if (write(lines, &line, sizeof(line)) != sizeof(line))
 		failure("a log could not be written");
 }
@@ -226,17 +199,7 @@ draw_from_sequence(int s)
 
 	if (s == S_IDENTITY)
 		plain = chance(30);
-	if (what == 0 && !plain)
-	{
-		int			size = 1 + rnd(100);
-
-		/* Refused unless it counts by 1. */
-		result = run("0A000 " LOCK_ERRORS, "SELECT generate_series(low, high) FROM hilo.reserve('%s', %d)",
-					 name, size);
-		if (result != NULL && PQntuples(result) != size)
-			failure("a block of %d numbers of %s has %d", size, name, PQntuples(result));
-	}
-	else if (what < 5)
+	if (what < 5)
 		result = run(LOCK_ERRORS, "SELECT %snextval('%s')", plain ? "" : "hilo.", name);
 	else
 		result = run(LOCK_ERRORS, "SELECT %snextval('%s') FROM generate_series(1, %d)",
@@ -314,7 +277,7 @@ insert(int s)
 	PQclear(result);
 }
 
-/* Numbers to come, by hand: within what sessions hold, or above. */
+/* Numbers by hand: of the last ones, or to come. */
 static void
 insert_by_hand(int s)
 {
@@ -381,7 +344,6 @@ alter(int s)
 	static const int caches[] = {1, 1, 5, 20};
 	char		sql[256];
 	int64_t		last;
-	bool		committed = false;
 	PGresult   *drawn = NULL;
 	PGresult   *result;
 
@@ -400,12 +362,9 @@ alter(int s)
 			PQclear(run(LOCK_ERRORS, "ALTER SEQUENCE %s INCREMENT %d", name, chance(60) ? 1 : 10));
 		if (!failed && last > 0 && chance(50))
 			drawn = run(LOCK_ERRORS, "SELECT hilo.nextval('%s') FROM generate_series(1, %d)", name, 1 + rnd(MANY));
-		committed = !failed && last > 0 && chance(60) && command("COMMIT");
-		if (committed)
+		if (!failed && last > 0 && chance(60) && command("COMMIT"))
 			show_numbers(drawn, s, false);
 	}
-	/* What was drawn was looked at, and so was the rest of its range. */
-	ranges[s].dirty = !committed || (ranges[s].dirty && drawn == NULL);
 	PQclear(drawn);
 	roll_back();
 }
@@ -434,7 +393,6 @@ lock_table(int s)
 			PQclear(run(LOCK_ERRORS, "INSERT INTO %s (batch) SELECT 1 FROM generate_series(1, 5)", names[s]));
 	}
 	roll_back();
-	ranges[s].dirty = true;
 	write_line(LINE_LOCK, false, s, 0, 0, start, now_us());
 }
 
@@ -492,7 +450,7 @@ restore(int s)
 		return;
 	}
 	__sync_fetch_and_add(&shared->restores, 1);
-	snprintf(sql, sizeof(sql), "SELECT count(*) FROM hilo.attachments WHERE relation = '%s'::regclass", names[s]);
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM hilo.columns WHERE draws = 'hilo.nextval' AND relation = '%s'::regclass", names[s]);
 	if (number_of(-1, sql) == 0)
 		failure("%s is not attached after it was restored", names[s]);
 }
@@ -548,8 +506,6 @@ end_count(int s)
 		else
 			PQclear(run(LOCK_ERRORS, "ALTER SEQUENCE %s RESTART %d", sequence_name(s), 1 + rnd(50)));
 		sequence->count++;
-		ranges[s].known = true;
-		ranges[s].dirty = true;
 		__sync_fetch_and_add(&shared->counts_ended, 1);
 	}
 	__sync_synchronize();
@@ -560,34 +516,6 @@ end_count(int s)
  * Turns
  */
 
-/* What the session holds after a turn. */
-static void
-see_ranges(void)
-{
-	PGresult   *result = run(NULL, "SELECT collection, low, high FROM hilo.ranges WHERE collection LIKE 'public.s\\_%%'");
-
-	for (int s = 0; s < SEQUENCES; s++)
-	{
-		Range	   *range = &ranges[s];
-		int64_t		low = 1;
-		int64_t		high = 0;
-
-		for (int i = 0; result != NULL && i < PQntuples(result); i++)
-		{
-			if (strcmp(PQgetvalue(result, i, 0) + strlen("public."), sequence_name(s)) != 0)
-				continue;
-			low = number_in(PQgetvalue(result, i, 1));
-			high = number_in(PQgetvalue(result, i, 2));
-		}
-		if (!range->known || range->high != high)
-			range->since = turn;
-		range->known = result != NULL;
-		range->low = low;
-		range->high = high;
-	}
-	PQclear(result);
-}
-
 static void
 operate(int s)
 {
@@ -595,8 +523,6 @@ operate(int s)
 		insert(s);
 	else
 		draw_from_sequence(s);
-	if (failed)
-		ranges[s].dirty = true;
 }
 
 static void
@@ -610,23 +536,17 @@ one_transaction(int s)
 		if (!failed && chance(8) && s != S_IDENTITY)
 			move_up(s);
 		if (!failed)
-		{
 			operate(s);
-			/* What followed a rollback to a savepoint has looked again. */
-			if (!failed)
-				ranges[s].dirty = false;
-		}
 		failed = connected() && PQtransactionStatus(conn) == PQTRANS_INERROR;
 		if (saved && connected())
 		{
 			failed = false;
 			(void) command("ROLLBACK TO s");
 			failed = connected() && PQtransactionStatus(conn) == PQTRANS_INERROR;
-			ranges[s].dirty = true;
 		}
 	}
-	if (connected() && (failed || !chance(60) || !command("COMMIT")))
-		ranges[s].dirty = true;
+	if (connected() && !failed && chance(60))
+		(void) command("COMMIT");
 	roll_back();
 }
 
@@ -673,17 +593,11 @@ sequence_turn(void)
 			setting = on;
 	}
 	else if (what < 60)
-	{
 		operate(s);
-		/* What follows a failure is looked at again. */
-		ranges[s].dirty = connected() && cut_short;
-	}
 	else
 		one_transaction(s);
 	failed = false;
 
-	if (connected())
-		see_ranges();
 	__sync_fetch_and_sub(&sequence->readers, 1);
 	__sync_fetch_and_add(&shared->transactions, 1);
 }
@@ -718,8 +632,6 @@ run_sequences(int number, const char *info, const char *log, const char *program
 				break;
 			connect_again();
 			setting = false;
-			for (int s = 0; s < SEQUENCES; s++)
-				ranges[s] = (Range) {.known = true,.low = 1,.high = 0};
 			continue;
 		}
 		if (shared->ending == 2)
@@ -835,13 +747,6 @@ locked_between(int s, int64_t from, int64_t to)
 	return false;
 }
 
-/* A session may draw, or collide with, what came there by hand since. */
-static int64_t
-looked_since(const Line *line, int64_t number)
-{
-	return number >= line->held_low && number <= line->held_high ? line->since : line->start;
-}
-
 /* What is known about a number, for a message. */
 static const char *
 history(const Number *it)
@@ -879,11 +784,11 @@ account_shown(const Line *line, int64_t number)
 		by_hilo |= it->by_hilo;
 	}
 	if (line->kind == LINE_HILO && is_attached(s) && it->hand_since != 0 &&
-		it->hand_since < looked_since(line, number) &&
+		it->hand_since < line->start &&
 		(it->durable || !crash_between(it->hand_start, line->end)) &&
 		!locked_between(s, line->start, line->end))
-		failure("%" PRId64 " of %s was drawn, though it was inserted by hand before; the session held %" PRId64 "..%" PRId64 ", since %" PRId64 ", in a turn %" PRId64 "..%" PRId64 "; %s",
-				number, names[s], line->held_low, line->held_high, line->since, line->start, line->end, history(it));
+		failure("%" PRId64 " of %s was drawn, though it was inserted by hand before a turn %" PRId64 "..%" PRId64 "; %s",
+				number, names[s], line->start, line->end, history(it));
 	it->by_hilo = by_hilo;
 	it->start = line->start;
 	it->end = line->end;
@@ -915,16 +820,14 @@ static void
 account_collision(const Line *line)
 {
 	int			s = line->sequence;
-	int64_t		since = looked_since(line, line->low);
 	bool		excused = locked_between(s, line->start, line->end);
 
 	for (uint32_t back = 0; back < 2 && back <= line->count && !excused; back++)
-		excused = note(s, line->count - back, line->low)->hand_until >= since;
+		excused = note(s, line->count - back, line->low)->hand_until >= line->start;
 	sequences_collisions++;
 	if (!excused)
-		failure("%" PRId64 " was drawn for %s, count %u, and was there already; the session held %" PRId64 "..%" PRId64 ", since %" PRId64 ", in a turn %" PRId64 "..%" PRId64 "; %s",
-				line->low, names[s], line->count, line->held_low, line->held_high,
-				line->since, line->start, line->end, history(note(s, line->count, line->low)));
+		failure("%" PRId64 " was drawn for %s, count %u, and was there already, in a turn %" PRId64 "..%" PRId64 "; %s",
+				line->low, names[s], line->count, line->start, line->end, history(note(s, line->count, line->low)));
 }
 
 /* The logs of all clients of a life are read at once. */

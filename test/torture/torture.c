@@ -59,16 +59,8 @@ static const char *const ending_names[] = {
 	"recovery to a point in time", "extension created anew, fast stop"
 };
 
-/* Small leases, which are soon used up. */
-#define LEASE_SETTINGS \
-	"-c test.lease_retry=50 -c test.lease_duration=50 -c test.max_lease_size=3000"
-
 /* By POOL_... */
-static const char *const pool_settings[] = {
-	"-c hilo.pool_size=4096 " LEASE_SETTINGS,
-	"-c shared_preload_libraries=hilo -c hilo.pool_size=4096 " LEASE_SETTINGS,
-	"-c shared_preload_libraries=hilo -c hilo.pool_size=5 " LEASE_SETTINGS
-};
+static const char *const pool_settings[] = {"", "-c shared_preload_libraries=hilo"};
 
 int64_t
 now_us(void)
@@ -128,7 +120,7 @@ collection_name(int c)
 		"reset0", "reset1", "reset2", "limited", "ta", "tb", "tc", "docs", "|",
 		"identity0", "identity1", "docs", "frees", "identity_reset",
 		"own0", "own1", "own2", "own3", "own4", "own5", "own6", "own7",
-		"leased0", "leased1", "joining", "events"
+		"joining"
 	};
 	static char text[4][32];
 	static int	which;
@@ -393,6 +385,17 @@ command(const char *sql)
 	PQclear(query(sql));
 }
 
+/* The number that a statement gives; -1 if it fails. */
+static int64_t
+number_of(const char *sql)
+{
+	PGresult   *result = query(sql);
+	int64_t		number = PQntuples(result) == 1 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
+
+	PQclear(result);
+	return number;
+}
+
 /* Run a statement that may be cut off by a crash. */
 static bool
 try_command(const char *sql)
@@ -450,84 +453,36 @@ command_in(const char *database, const char *sql)
 	PQfinish(conn);
 }
 
-/*
- * Make sure that the collections that should be leased are.
- */
-static void
-lease(void)
-{
-	command("SELECT hilo.lease_from(name, 'hub', size) FROM (VALUES ('leased0', 100), ('leased1', 2000)) v(name, size) "
-			"WHERE NOT EXISTS (SELECT FROM hilo.hilo WHERE collection = name AND flags & 2 <> 0)");
-}
-
-/* Make sure that the collection that should be ordered is. */
-static void
-order(void)
-{
-	command("CALL hilo.make_ordered('events')");
-}
-
 static void
 set_up_extension(void)
 {
 	command("CREATE EXTENSION hilo");
-	command("SELECT hilo.attach('ta', 'id', 'ta'), hilo.attach('tb'), hilo.attach('tc', 'id', 'tc'), hilo.attach('tl', 'id', 'leased0'), hilo.attach('events', collection => 'events')");
+	command("ALTER TABLE ta ALTER id SET DEFAULT hilo_next_number('ta')");
+	command("ALTER TABLE tb ALTER id SET DEFAULT hilo_next('tb')");
+	command("ALTER TABLE tc ALTER id SET DEFAULT hilo_next_number('tc')");
+	command("SELECT hilo.bind('ta', 'ta', 'id'), hilo.bind('tb', 'tb', 'id'), hilo.bind('tc', 'tc', 'id')");
 	command(sequences_attach);
-	lease();
-	order();
 	command("CREATE TRIGGER assign BEFORE INSERT ON docs FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id')");
 	command("SELECT hilo.bind('frees', 'frees', 'id')");
 	command("SELECT hilo.configure('limited', max_value => 5000)");
 	read_counters(ledger_base);
 }
 
-/*
- * Let the hub lease again, after a promotion or a recovery: its members report
- * what they hold, except those whose extension was dropped.
- */
-static void
-resume_hub(void)
-{
-	command("SELECT hilo.lease_report()");
-	command_in("worker", "SELECT hilo.lease_report()");
-	command_in("hub", "SELECT hilo.hub_forget(member, true) FROM (SELECT DISTINCT member FROM hilo.members) m");
-	command_in("hub", "SELECT hilo.hub_resume()");
-}
-
-/* Make the hub known to a database. */
-static void
-know_hub(const char *database)
-{
-	char		sql[800];
-
-	snprintf(sql, sizeof(sql), "CREATE EXTENSION postgres_fdw; "
-			 "CREATE SERVER hub FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '%s', port '%d', dbname 'hub'); "
-			 "CREATE USER MAPPING FOR postgres SERVER hub OPTIONS (user 'postgres')",
-			 folder, PORT);
-	command_in(database, sql);
-}
-
-/*
- * Nodes of a Citus cluster: the hub is the coordinator.  They are known by a table
- * that Citus makes.
- */
+/* Databases that are nodes of a Citus cluster: a table that Citus makes says so. */
 static void
 set_up_cluster(void)
 {
-	static const char *const nodes[] = {"hub", "worker", "joining"};
+	static const char *const nodes[] = {"worker", "joining"};
 
-	command("CREATE DATABASE worker");
-	command("CREATE DATABASE joining");
-	command_in("worker", "CREATE EXTENSION hilo");
-	command_in("joining", "CREATE EXTENSION hilo");
-	know_hub("worker");
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 	{
 		char		sql[256];
 
-		snprintf(sql, sizeof(sql), "SET allow_system_table_mods = on; "
+		snprintf(sql, sizeof(sql), "CREATE DATABASE %s", nodes[i]);
+		command(sql);
+		snprintf(sql, sizeof(sql), "CREATE EXTENSION hilo; SET allow_system_table_mods = on; "
 				 "CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL PRIMARY KEY); "
-				 "INSERT INTO pg_catalog.pg_dist_local_group VALUES (%d)", i);
+				 "INSERT INTO pg_catalog.pg_dist_local_group VALUES (%d)", i + 1);
 		command_in(nodes[i], sql);
 	}
 }
@@ -535,26 +490,11 @@ set_up_cluster(void)
 static void
 set_up(void)
 {
-	command("CREATE DATABASE hub");
-	command_in("hub", "CREATE EXTENSION hilo");
-
-	/* Its answers take long, so that much can happen in the meantime. */
-	command_in("hub", "DO $do$ DECLARE f oid := 'hilo.lease'::regproc; BEGIN "
-			   "CREATE SCHEMA at_once; ALTER FUNCTION hilo.lease SET SCHEMA at_once; "
-			   "EXECUTE format($sql$CREATE FUNCTION hilo.lease(%s) LANGUAGE sql AS $f$"
-			   "WITH answer AS MATERIALIZED (SELECT * FROM at_once.lease(%s)), "
-			   "late AS MATERIALIZED (SELECT pg_sleep(random() * 0.03) FROM answer) "
-			   "SELECT answer.* FROM answer, late$f$$sql$, pg_get_function_arguments(f), "
-			   "(SELECT string_agg('$' || n, ', ') FROM generate_series(1, (SELECT pronargs FROM pg_proc WHERE oid = f)) n)); "
-			   "END $do$");
-	know_hub("postgres");
 	set_up_cluster();
 	command("CREATE EXTENSION amcheck");
 	command("CREATE TABLE ta (id bigint PRIMARY KEY, batch bigint, line int)");
 	command("CREATE TABLE tb (id text PRIMARY KEY, batch bigint, line int)");
 	command("CREATE TABLE tc (id int PRIMARY KEY, batch bigint, line int)");
-	command("CREATE TABLE tl (id bigint PRIMARY KEY, batch bigint, line int)");
-	command("CREATE TABLE events (id bigint PRIMARY KEY, batch bigint)");
 	command("CREATE TABLE docs (id text PRIMARY KEY, batch bigint)");
 	command("CREATE TABLE frees (id text COLLATE \"C\" PRIMARY KEY)");
 	command("CREATE FUNCTION torture_draw(name text, size int) RETURNS SETOF bigint LANGUAGE plpgsql AS $$\n"
@@ -609,15 +549,10 @@ check_tables(void)
 {
 	static const char *const checks[] = {
 		"SELECT * FROM verify_heapam('hilo.hilo')",
-		"SELECT * FROM verify_heapam('hilo.hub')",
-		"SELECT * FROM verify_heapam('hilo.member')",
 		"SELECT * FROM verify_heapam('hilo.binding')",
 		"SELECT 1 FROM bt_index_check('hilo.hilo_collection_idx', true) c WHERE c IS NULL",
-		"SELECT 1 FROM bt_index_check('hilo.hub_hub_idx', true) c WHERE c IS NULL",
-		"SELECT 1 FROM bt_index_check('hilo.member_member_idx', true) c WHERE c IS NULL",
 		"SELECT 1 FROM bt_index_check('hilo.binding_collection_idx', true) c WHERE c IS NULL",
-		"SELECT collection || '' FROM hilo.hilo GROUP BY 1 HAVING count(*) > 1",
-		"SELECT hub || '' FROM hilo.hub GROUP BY 1 HAVING count(*) > 1"
+		"SELECT collection || '' FROM hilo.hilo GROUP BY 1 HAVING count(*) > 1"
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
@@ -720,22 +655,29 @@ travel(const char *copy, int pool)
 	shell("rm -rf '%s'", old);
 }
 
-/* Book what is in the pool, before a stop loses it. */
+/*
+ * Book what is in the pool of the collections whose gaps are explained, before a
+ * stop loses it: draw all of it, and what one claim takes.
+ */
 static void
 read_pool(void)
 {
-	PGresult   *result = query("SELECT collection, low, high FROM hilo.pool");
-
-	for (int i = 0; i < PQntuples(result); i++)
+	for (int c = C_OWN; c < C_OWN + CLIENTS; c++)
 	{
-		int			c = collection_by_name(PQgetvalue(result, i, 0), false);
+		uint32_t	count = shared->collections[c].count;
+		char		draw[128];
+		char		max[128];
+		int64_t		top;
+		int64_t		number;
 
-		if (c >= 0)
-			ledger_pooled(c, shared->collections[c].count,
-						  strtoll(PQgetvalue(result, i, 1), NULL, 10),
-						  strtoll(PQgetvalue(result, i, 2), NULL, 10));
+		snprintf(draw, sizeof(draw), "SELECT hilo_next_number('%s')", collection_name(c));
+		snprintf(max, sizeof(max), "SELECT coalesce(sum(max), 0) FROM hilo.hilo WHERE collection = '%s'", collection_name(c));
+		top = number_of(max);
+		while ((number = number_of(draw)) <= top && number > 0)
+			ledger_pooled(c, count, number, number);
+		if (number > 0)
+			ledger_pooled(c, count, number, number_of(max));
 	}
-	PQclear(result);
 }
 
 static int64_t travel_time;
@@ -798,29 +740,19 @@ kill_backend(int client)
 	return killed;
 }
 
-/* Send a statement, again while the horizon is not known; NULL if it failed. */
+/* Send a statement; NULL if it failed. */
 static PGresult *
 ask_admin(const char *sql)
 {
-	for (int i = 0;; i++)
-	{
-		PGresult   *result;
-		const char *state;
+	PGresult   *result;
 
-		connect_admin();
-		result = PQexec(admin, sql);
-		if (PQresultStatus(result) == PGRES_TUPLES_OK)
-			return result;
-		state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-		if (i == 500 || state == NULL || strcmp(state, "55000") != 0)
-		{
-			failure("%s: %s", sql, PQerrorMessage(admin));
-			PQclear(result);
-			return NULL;
-		}
-		PQclear(result);
-		usleep(10000);
-	}
+	connect_admin();
+	result = PQexec(admin, sql);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK)
+		return result;
+	failure("%s: %s", sql, PQerrorMessage(admin));
+	PQclear(result);
+	return NULL;
 }
 
 /* What the sessions do that have not paused. */
@@ -860,11 +792,9 @@ create_extension_anew(void)
 	disconnect_admin();
 	end_prepared();
 	read_counters(ledger_final);
-	check_readers(ask_admin, true, shared->killed);
 	command(sequences_detach);
 	command("DROP EXTENSION hilo CASCADE");
-	command("TRUNCATE tl, docs, frees, events");
-	forget_events(true);
+	command("TRUNCATE docs, frees");
 	new_count_of_all();
 	set_up_extension();
 	shared->pause = 0;
@@ -1082,9 +1012,7 @@ end_clients(void)
 static int
 some_pool(void)
 {
-	if (shared->life == 0)
-		return POOL_ROOMY;
-	return rnd(2) == 0 ? POOL_LATE : rnd(4) == 0 ? POOL_TIGHT : POOL_ROOMY;
+	return shared->life == 0 || rnd(2) == 0 ? POOL_PRELOADED : POOL_LATE;
 }
 
 /* End all sessions before the server, to see what they leave in the pool. */
@@ -1130,7 +1058,6 @@ live(int64_t length, int ending, bool long_life)
 		base_backup(copy, sizeof(copy), "");
 
 	shared->killed = false;
-	shared->lease = LEASE_NONE;
 	start_clients();
 	crashed = disturb(now_us() + length, ending, long_life,
 					  &restore_point);
@@ -1150,7 +1077,7 @@ live(int64_t length, int ending, bool long_life)
 	{
 		case END_FAST:
 		case END_EXTENSION:
-			pool_known = shared->pool != POOL_TIGHT && !crashed && rnd(2);
+			pool_known = !crashed && rnd(2);
 			if (pool_known)
 				empty_sessions();
 			shared->ending = 1;
@@ -1176,9 +1103,6 @@ live(int64_t length, int ending, bool long_life)
 	sequences_account();
 
 	next_pool = some_pool();
-	for (int i = 0; i < shared->clients; i++)
-		shared->readers[i].may_begin_anew |= ending == END_PROMOTION ||
-			(ending == END_TIME_TRAVEL && restore_point);
 	if (ending == END_PROMOTION)
 		promote(copy);
 	if (ending == END_TIME_TRAVEL && restore_point)
@@ -1186,12 +1110,11 @@ live(int64_t length, int ending, bool long_life)
 		travel(copy, next_pool);
 		read_counters(check_travel);
 		end_prepared();
-		resume_hub();
 		/* What was shown since is not to be compared with this past. */
 		ledger_end_life(true, false);
 		new_count_of_all();
 		sequences_new_counts();
-		command("TRUNCATE tl, docs, frees");
+		command("TRUNCATE docs, frees");
 		/* Ids by hand that are above max; the new count has no record of them. */
 		for (int c = C_BIGINT; c <= C_INT; c++)
 		{
@@ -1208,23 +1131,15 @@ live(int64_t length, int ending, bool long_life)
 		if (ending == END_TIME_TRAVEL)
 			shell("rm -rf '%s'", copy);
 		start_server(next_pool);
-		if (ending == END_PROMOTION)
-			resume_hub();
 		end_prepared();
 		read_counters(ledger_final);
 		ledger_end_life(crashed, pool_known);
 	}
 	shared->pool = next_pool;
-	lease();
-	order();
 	check_tables();
-	check_readers(ask_admin, true, crashed);
 	sequences_check(ask_admin);
 	if (shared->life % 4 == 3)
-	{
-		command("TRUNCATE ta, tb, tc, tl, docs, events");
-		forget_events(false);
-	}
+		command("TRUNCATE ta, tb, tc, docs");
 	disconnect_admin();
 }
 
@@ -1374,14 +1289,10 @@ main(int argc, char **argv)
 		   (int64_t) shared->terminations, (int64_t) shared->cancelled, cancels_sent, (int64_t) shared->lost_sessions);
 	printf("ranges that went back, as they had to: %" PRId64 "\n",
 		   (int64_t) shared->give_backs_checked);
-	printf("forced seeds under draws: %" PRId64 ", draws: %" PRId64 "; numbers by hand above a lease: %" PRId64 "; databases replaced: %" PRId64 "\n",
-		   (int64_t) shared->seeds, (int64_t) shared->seeded_draws,
-		   (int64_t) shared->above_max, databases_replaced);
+	printf("forced seeds under draws: %" PRId64 ", draws: %" PRId64 "; databases replaced: %" PRId64 "\n",
+		   (int64_t) shared->seeds, (int64_t) shared->seeded_draws, databases_replaced);
 	printf("nodes of a Citus cluster: %" PRId64 " draws, %" PRId64 " refused\n",
 		   (int64_t) shared->cluster_draws, (int64_t) shared->cluster_refused);
-	printf("readers by horizon: %" PRId64 " rows read, %" PRId64 " missed, %" PRId64 " times begun anew\n",
-		   (int64_t) shared->events_read, (int64_t) shared->events_missed,
-		   (int64_t) shared->events_anew);
 	printf("memory of a long session: %" PRId64 " bytes, after %" PRId64 " more transactions %" PRId64 "\n",
 		   (int64_t) shared->memory_first, (int64_t) shared->memory_transactions,
 		   (int64_t) shared->memory_last);
@@ -1389,7 +1300,7 @@ main(int argc, char **argv)
 		   sequences_shown, sequences_repeated, sequences_plain, sequences_plain_repeated,
 		   (int64_t) shared->counts_ended, (int64_t) shared->restores, sequences_by_hand, sequences_collisions);
 	ledger_report();
-	good = shared->failures == 0 && shared->events_read > 0 && ledger_repeated == 0 &&
+	good = shared->failures == 0 && ledger_repeated == 0 &&
 		ledger_unexplained == 0 && ledger_shown > 0 && lives > 0 &&
 		sequences_repeated == 0 && sequences_shown > 0;
 	printf("verdict: %s: %" PRId64 " numbers shown, %" PRId64 " repeated, %" PRId64 " unexplained, %" PRId64 " crashes, %" PRId64 " sessions killed, %" PRId64 " statements cancelled, %" PRId64 " failures\n",

@@ -43,18 +43,14 @@ enum
 	C_IDENTITY_FREE,
 	C_IDENTITY_RESET,
 	C_OWN,						/* one per client, used by no other */
-	C_LEASED = C_OWN + CLIENTS, /* 2 leased from another database; the first
-								 * one's column is attached */
-	C_JOINING = C_LEASED + 2,	/* of a node that is a Citus worker by turns */
-	C_EVENTS,					/* ordered */
-	C_OF_LIFE					/* 2 a life, and one of a Citus cluster */
+	C_JOINING = C_OWN + CLIENTS,	/* of a node that is a Citus worker by turns */
+	C_OF_LIFE					/* 2 a life */
 };
 #define LIMIT			5000	/* of C_LIMITED */
-#define PER_LIFE		3
+#define PER_LIFE		2
 
 /* Those of this life, and how many there are in it of all. */
 #define C_NEW			(C_OF_LIFE + PER_LIFE * shared->life)
-#define C_CLUSTER		(C_NEW + 2)
 #define COLLECTIONS		(C_NEW + PER_LIFE)
 
 static inline bool
@@ -66,14 +62,7 @@ is_identity(int c)
 static inline bool
 is_own(int c)
 {
-	return c >= C_OWN && c < C_LEASED;
-}
-
-/* Collections for which only the hub knows whether a number is lost. */
-static inline bool
-is_leased(int c)
-{
-	return c >= C_LEASED && c < C_JOINING;
+	return c >= C_OWN && c < C_JOINING;
 }
 
 static inline bool
@@ -115,7 +104,6 @@ enum
 	KIND_BASE = 'B',			/* max was low when the count began */
 	KIND_FINAL = 'M',			/* max was low when the count ended */
 	KIND_BY_HAND = 'P',			/* number low was inserted by hand */
-	KIND_ABOVE = 'O',			/* and lay above max, which it has moved there */
 	KIND_COLLISION = 'U'		/* a drawn number collided with one by hand */
 };
 
@@ -124,7 +112,6 @@ enum
 {
 	WHY_SESSION = 'e',			/* held by a session that ended */
 	WHY_FAILED = 'f',			/* drawn by a statement that failed */
-	WHY_RELEASED = 'r',			/* hilo.release() that gave nothing back */
 	WHY_SEEDED = 's',			/* below a seed, or a last_max */
 	WHY_BY_HAND = 'p',			/* below a number inserted by hand */
 	WHY_ATTACHED = 'a',			/* moved by hilo.attach() */
@@ -145,7 +132,7 @@ enum
  */
 enum
 {
-	POOL_LATE, POOL_ROOMY, POOL_TIGHT
+	POOL_LATE, POOL_PRELOADED
 };
 
 /*
@@ -153,30 +140,6 @@ enum
  * by this much, so that a number shows after which one it was claimed.
  */
 #define SEED_STEP		INT64_C(1000000)
-
-/*
- * Whether the collection of a Citus cluster may be leased on the Citus worker.
- */
-enum
-{
-	LEASE_NONE, LEASE_ASKED, LEASED
-};
-
-/* Rows of an ordered collection; those of transactions that run may come on top. */
-#define MAX_EVENTS		100000
-#define READER_ROOM		(2 * MAX_EVENTS)
-
-/* A reader by horizon. */
-typedef struct Reader
-{
-	int64_t		epoch;			/* 0: has not read anything yet */
-	int64_t		last;			/* the horizon up to which it has read */
-	bool		may_begin_anew; /* there may be another epoch, */
-	int			again_until;	/* and one more up to this life: a crash can
-								 * undo the new epoch */
-	int			count;
-	int64_t		ids[READER_ROOM];	/* what it has read */
-} Reader;
 
 typedef struct SharedCollection
 {
@@ -225,23 +188,16 @@ typedef struct Shared
 	volatile int64_t locks_begun;	/* statements that lock our tables */
 	volatile int64_t locks_ended;
 	volatile int64_t give_backs_checked;
-	volatile int64_t above_max; /* numbers by hand that moved a leased max */
 	volatile int64_t seeding_until; /* all draw from the collection seeded */
 	volatile int seeding;		/* a client seeds it */
 	volatile int64_t seed_asked;	/* highest seed sent, */
 	volatile int64_t seeded;	/* and answered */
 	volatile int64_t seeds;
 	volatile int64_t seeded_draws;
-	volatile int lease;			/* LEASE_... of C_CLUSTER */
 	volatile int joining;		/* a client changes the next one */
 	volatile int64_t joined;	/* whether C_JOINING's node is a Citus worker */
 	volatile int64_t cluster_refused;	/* draws by Citus workers */
 	volatile int64_t cluster_draws; /* and those let through */
-	volatile int64_t events_written;	/* since the table was emptied */
-	volatile int64_t events_read;	/* by all readers */
-	volatile int64_t events_missed;
-	volatile int64_t events_anew;	/* readers that began anew */
-	Reader		readers[CLIENTS];
 	volatile int64_t memory_first;	/* of the long session, in bytes */
 	volatile int64_t memory_last;
 	volatile int64_t memory_transactions;
@@ -263,11 +219,6 @@ extern void failure(const char *format,...) __attribute__((format(printf, 1, 2))
 /* client.c, maintenance.c */
 extern void run_client(int number, const char *conninfo, const char *log);
 extern void run_maintenance(const char *conninfo);
-
-/* ordered.c */
-extern void check_readers(PGresult *(*ask) (const char *sql), bool ordered,
-						  bool crashed);
-extern void forget_events(bool may_begin_anew);
 
 /* sequences.c */
 extern const char *const sequences_create;

@@ -17,7 +17,7 @@ import org.hibernate.tool.hbm2ddl.SchemaExport;
 import org.hibernate.tool.hbm2ddl.SchemaUpdate;
 
 /**
- * Hibernate: its tables, attached to collections.
+ * Hibernate: its tables, attached.
  *
  * Numbers: GenerationType.IDENTITY, which leaves the column out and reads the generated key.  It
  * needs hibernate.jdbc.use_get_generated_keys, or it asks currval().

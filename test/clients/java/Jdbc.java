@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * JDBC: tables that are attached to collections.  getGeneratedKeys() brings the ids, of one row and
+ * JDBC: tables that are attached.  getGeneratedKeys() brings the ids, of one row and
  * of a batch, numbers and texts alike: the driver adds RETURNING.
  */
 class Jdbc extends Steps {

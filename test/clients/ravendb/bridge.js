@@ -29,19 +29,42 @@ const LOAD = `
 
 const NEXT_RANGE = `
 	SELECT prefix AS "Prefix", low AS "Low", high AS "High", last_size AS "LastSize", server_tag AS "ServerTag",
-		to_char(range_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"0000Z"') AS "LastRangeAt"
+		to_char(range_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"0000Z"') AS "LastRangeAt", claim::text AS claim
 	FROM hilo.next_range($1, $2, $3, $4)`;
 
-// Method and path behind that of the database: statement, its parameters, the answer.
+// The claim of the newest range of each collection.  RavenDB's clients
+// return a range by two numbers only; a claim has all 64 bits, and so it stays a text.
+const claims = new Map();
+
+function keepClaim(collection, { claim, ...range }) {
+	claims.set(collection, { high: range.High, claim });
+	return range;
+}
+
+// Null for a range that is not the newest: return_range() is not asked for it.
+function takeClaim(collection, high) {
+	const newest = claims.get(collection);
+	if (newest?.high !== Number(high)) {
+		return null;
+	}
+	claims.delete(collection);
+	return newest.claim;
+}
+
+// Method and path behind that of the database: statement, its parameters, the answer.  No statement
+// is run for parameters that are null.
 const requests = {
 	'GET /hilo/next': [
 		NEXT_RANGE,
 		(q) => [q.get('tag'), q.get('lastBatchSize'), q.get('lastRangeAt'), q.get('lastMax')],
-		(rows) => rows[0],
+		(rows, q) => keepClaim(q.get('tag'), rows[0]),
 	],
 	'PUT /hilo/return': [
-		'SELECT hilo.return_range($1, $2, $3)',
-		(q) => [q.get('tag'), q.get('last'), q.get('end')],
+		'SELECT hilo.return_range($1, $2, $3, $4)',
+		(q) => {
+			const claim = takeClaim(q.get('tag'), q.get('end'));
+			return claim && [q.get('tag'), q.get('last'), q.get('end'), claim];
+		},
 		() => null,
 	],
 	'POST /identity/next': [
@@ -88,7 +111,9 @@ async function answer(pool, request) {
 		throw new Error(`unknown request: ${request.method} ${url.pathname}`);
 	}
 	const [sql, parameters, result] = known;
-	return result((await pool.query(sql, parameters(url.searchParams, body))).rows);
+	const values = parameters(url.searchParams, body);
+	const rows = values === null ? [] : (await pool.query(sql, values)).rows;
+	return result(rows, url.searchParams);
 }
 
 // Start a server; returns its URL and a function that stops it.

@@ -1,0 +1,83 @@
+# Shown is spent, though a checkpoint begins while a session is inside nextval: between its look at where recovery would begin,
+# by which it writes no record, and its change of the page, which the checkpoint takes for unchanged.  Plain nextval() repeats
+# the number there after a crash.  gdb holds the session; without gdb the test is skipped.
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+if (!available('a session held inside nextval', 'gdb', '--version'))
+{
+	done_testing();
+	exit;
+}
+
+my $dir = PostgreSQL::Test::Utils::tempdir;
+my $node = crash_server('checkpoint', "shared_buffers = 256kB\n", <<'SQL');
+CREATE EXTENSION hilo;
+CREATE EXTENSION pg_buffercache;
+CREATE SEQUENCE s;
+CREATE TABLE big AS SELECT g, repeat('x', 400) t FROM generate_series(1, 10000) g;
+CREATE INDEX ON big (g);
+SQL
+$node->start;
+
+# Make the server write the page of the sequence, by asking for other pages.
+sub write_page
+{
+	my ($session) = @_;
+
+	wait_until('the page is not dirty', sub {
+		$session->query_safe(q{SET enable_seqscan = off; SET enable_bitmapscan = off;
+			SELECT count(t) FROM generate_series(1, 10000, 7) h, LATERAL (SELECT t FROM big WHERE g = h) q});
+		return !$session->query_safe(q{SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode = pg_relation_filenode('s')}) });
+	return;
+}
+
+foreach my $function ('nextval', 'hilo.nextval')
+{
+	my ($session, $observer) = map { session($node) } 1, 2;
+	my $name = $function =~ s/\W/_/r;
+	my ($held, $go) = ("$dir/$name.held", "$dir/$name.go");
+
+	# A record that a draw has written after the last checkpoint, and a page that is written since: what nextval does
+	# now changes it without a record.
+	$observer->query_safe(q{ALTER SEQUENCE s RESTART});
+	$observer->query_safe('CHECKPOINT');
+	$session->query_safe("LOAD 'hilo'; SELECT $function('s') FROM generate_series(1, 2)");
+	write_page($observer);
+
+	append_to_file("$dir/$name.gdb", <<"GDB");
+set pagination off
+break GetRedoRecPtr
+continue
+finish
+delete
+shell touch '$held'
+shell while [ ! -e '$go' ]; do sleep 0.05; done
+detach
+quit
+GDB
+	my $out = '';
+	my $gdb = IPC::Run::start([ 'gdb', '-q', '-batch', '-p', $session->pid, '-x', "$dir/$name.gdb" ], '<', '/dev/null', '>', \$out, '2>&1');
+	wait_until('gdb has attached', sub { $gdb->pump_nb; $out =~ /Breakpoint 1 at/ });
+	$session->start("BEGIN; SELECT $function('s')");
+	wait_until('the session is held', sub { $gdb->pump_nb; -e $held });
+	like($out, qr/nextval_internal/, "$function(): the session is held inside nextval");
+	$observer->query_safe('CHECKPOINT');
+	append_to_file($go, '');
+	my $number = $session->result;
+	$gdb->finish;
+	kill_server($node);
+	$_->hang_up foreach $session, $observer;
+	$node->start;
+	my $next = $node->safe_psql('postgres', "SELECT $function('s')");
+	is($next <= $number ? 'again' : 'once', $function eq 'nextval' ? 'again' : 'once', "$function(): $number was shown, $next comes after kill -9");
+}
+$node->stop;
+done_testing();
