@@ -185,8 +185,9 @@ hilo_binding_insert(const char *collection, const HiloBinding *binding)
 {
 	Relation	rel;
 	CatalogIndexState indexes;
-	Datum		values[BINDING_COLUMNS];
-	bool		nulls[BINDING_COLUMNS] = {false};
+	int			natts;
+	Datum	   *values;
+	bool	   *nulls;
 
 	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock);
 	foreach_ptr(const HiloBinding, other, hilo_bindings(collection))
@@ -197,6 +198,13 @@ hilo_binding_insert(const char *collection, const HiloBinding *binding)
 			return;
 		}
 	}
+
+	/* Others may have appended columns. */
+	natts = RelationGetDescr(rel)->natts;
+	values = palloc0(natts * sizeof(Datum));
+	nulls = palloc0(natts * sizeof(bool));
+	for (int i = BINDING_COLUMNS; i < natts; i++)
+		nulls[i] = true;
 	values[BINDING_COLLECTION - 1] = CStringGetTextDatum(collection);
 	values[BINDING_SCHEMA - 1] = NameGetDatum(&binding->schema_name);
 	values[BINDING_TABLE - 1] = NameGetDatum(&binding->table_name);
