@@ -133,52 +133,48 @@ hilo_log_page(Relation rel, BlockNumber block, Page contents)
 #endif
 }
 
-/*
- * How many pages a permanent table of this database, which is locked, has, by what pg_class
- * says of its storage.
- */
+/* The storage of a permanent table of this database, by what pg_class says of it. */
+static inline SMgrRelation
+hilo_open_storage(Oid tablespace, Oid storage)
+{
+#if PG_VERSION_NUM >= 160000
+	RelFileLocator place;
+
+	place.spcOid = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+	place.dbOid = MyDatabaseId;
+	place.relNumber = storage;
+#else
+	RelFileNode place;
+
+	place.spcNode = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
+	place.dbNode = MyDatabaseId;
+	place.relNode = storage;
+#endif
+	return smgropen(place, -1);
+}
+
+/* How many pages the storage of a table, which is locked, has. */
 static inline BlockNumber
 hilo_storage_blocks(Oid tablespace, Oid storage)
 {
-#if PG_VERSION_NUM >= 160000
-	RelFileLocator place;
-
-	place.spcOid = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
-	place.dbOid = MyDatabaseId;
-	place.relNumber = storage;
-#else
-	RelFileNode place;
-
-	place.spcNode = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
-	place.dbNode = MyDatabaseId;
-	place.relNode = storage;
-#endif
-	return smgrnblocks(smgropen(place, -1), MAIN_FORKNUM);
+	return smgrnblocks(hilo_open_storage(tablespace, storage), MAIN_FORKNUM);
 }
 
-/*
- * Read a page of a permanent table of this database, which is locked, by what pg_class says of
- * its storage; InvalidBuffer: it has no such page.
- */
+/* Read a page of the storage of a table, which is locked; InvalidBuffer: it has no such page. */
 static inline Buffer
 hilo_read_page(Oid tablespace, Oid storage, BlockNumber block)
 {
-#if PG_VERSION_NUM >= 160000
-	RelFileLocator place;
+	SMgrRelation pages = hilo_open_storage(tablespace, storage);
 
-	place.spcOid = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
-	place.dbOid = MyDatabaseId;
-	place.relNumber = storage;
-#else
-	RelFileNode place;
-
-	place.spcNode = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
-	place.dbNode = MyDatabaseId;
-	place.relNode = storage;
-#endif
-	if (block >= smgrnblocks(smgropen(place, -1), MAIN_FORKNUM))
+	if (block >= smgrnblocks(pages, MAIN_FORKNUM))
 		return InvalidBuffer;
-	return ReadBufferWithoutRelcache(place, MAIN_FORKNUM, block, RBM_NORMAL, NULL, true);
+#if PG_VERSION_NUM >= 160000
+	return ReadBufferWithoutRelcache(pages->smgr_rlocator.locator, MAIN_FORKNUM, block,
+									 RBM_NORMAL, NULL, true);
+#else
+	return ReadBufferWithoutRelcache(pages->smgr_rnode.node, MAIN_FORKNUM, block,
+									 RBM_NORMAL, NULL, true);
+#endif
 }
 
 /* True if role may execute the function. */

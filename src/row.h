@@ -152,9 +152,9 @@ extern void hilo_row_abandon(HiloRowChange *change);
 extern XLogRecPtr hilo_row_finish(HiloRowChange *change);
 
 /*
- * The same for a change that only claims numbers, or takes some back: of the row, it has
- * changed max, what is known of the newest claim, and the rate.  Mostly it writes no record,
- * because an earlier one covers the numbers; the LSN to flush is then that one's.
+ * Finish a change that only claims numbers, or takes some back, like hilo_row_finish(): of the
+ * row, it has changed max, what is known of the newest claim, and the rate.  Mostly it writes
+ * no record, because an earlier one covers the numbers; the LSN to flush is then that one's.
  */
 extern XLogRecPtr hilo_row_finish_claim(HiloRowChange *change);
 
