@@ -161,7 +161,7 @@ finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wan
 	*claim = (HiloClaim)
 	{
 		.range = range,.home = change->home,.epoch = row->epoch,
-			.token = token,.lsn = hilo_row_finish_claim(change)
+			.token = token,.lsn = hilo_row_finish_claim(change, hilo_range_count(&range))
 	};
 }
 
@@ -235,7 +235,7 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
 	}
 	row->claim_rate = Max(row->claim_rate - hilo_range_count(&rest->range), 0);
 	put_max(row, rest->range.low - 1);
-	hilo_row_finish_claim(&change);
+	hilo_row_finish_claim(&change, 0);
 	return true;
 }
 

@@ -660,7 +660,7 @@ hilo_row_finish(HiloRowChange *change)
  *   page before the change.  So checkpoints wait until the buffer is marked dirty.
  */
 XLogRecPtr
-hilo_row_finish_claim(HiloRowChange *change)
+hilo_row_finish_claim(HiloRowChange *change, int64 size)
 {
 	Page		page = BufferGetPage(change->buffer);
 	const HiloRow *before = row_at(page, change->offset);
@@ -686,7 +686,7 @@ hilo_row_finish_claim(HiloRowChange *change)
 		MyProc->delayChkptFlags &= ~DELAY_CHKPT_START;
 	}
 	if (!covered)
-		return finish_logged(change, Min(Max(claimed, LEAST_AHEAD),
+		return finish_logged(change, Min(Max(size, LEAST_AHEAD),
 										 (row->max_value - row->max) / AHEAD_SHARE));
 	HILO_KILL_POINT("row changed");
 	release_locks(change);

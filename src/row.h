@@ -155,8 +155,10 @@ extern XLogRecPtr hilo_row_finish(HiloRowChange *change);
  * Finish a change that only claims numbers, or takes some back, like hilo_row_finish(): of the
  * row, it has changed max, what is known of the newest claim, and the rate.  Mostly it writes
  * no record, because an earlier one covers the numbers; the LSN to flush is then that one's.
+ * size is how many numbers were claimed, without those that were passed over: a record logs as
+ * many ahead.
  */
-extern XLogRecPtr hilo_row_finish_claim(HiloRowChange *change);
+extern XLogRecPtr hilo_row_finish_claim(HiloRowChange *change, int64 size);
 
 /* Wait until a change is on disk here. */
 extern void hilo_row_flush_here(XLogRecPtr lsn);

@@ -60,6 +60,9 @@ for my $synchronous_commit (qw(on local off))
 	for (@changes)
 	{
 		my ($expression, $name) = @$_;
+
+		# After it no number counts as logged ahead, so each claim writes.
+		$node->safe_psql('postgres', 'CHECKPOINT');
 		like($trace->events($session, $expression), qr/^W+(?:W|S)*SA$/,
 			"$name, synchronous_commit = $synchronous_commit: write, sync, answer");
 	}
