@@ -1,9 +1,13 @@
 # hilo: HiLo ids in PostgreSQL
-EXTENSION = hilo
+EXTENSION = hilo hilo_hub
 MODULE_big = hilo
 OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
-DATA = $(wildcard sql/hilo--*.sql)
-PG_CPPFLAGS = -I$(srcdir)/src
+DATA = $(wildcard sql/hilo--*.sql sql/hilo_hub--*.sql)
+PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir)
+
+# The library of hilo_hub, which needs libpq.
+MODULES = hilo_hub
+HUB_OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/hub/*.c)))
 
 # Only symbols marked by the server's headers are visible, so that a session has fewer
 # symbols to look up when it loads the library.
@@ -32,7 +36,11 @@ installcheck: export PGOPTIONS += -c hilo.range_size=32 -c hilo.max_range_size=3
 endif
 
 # PGXS does not track headers.
-$(OBJS): $(wildcard src/*.h)
+$(OBJS) $(HUB_OBJS): $(wildcard src/*.h src/hub/*.h)
+
+$(HUB_OBJS): CFLAGS += $(CFLAGS_SL) -fvisibility=hidden
+hilo_hub$(DLSUFFIX): $(HUB_OBJS)
+	$(CC) $(CFLAGS) $(HUB_OBJS) $(LDFLAGS) $(LDFLAGS_SL) -shared -o $@ $(libpq)
 
 # Visible symbols need not be looked up from within the library.
 ifeq ($(PORTNAME),linux)
@@ -47,7 +55,7 @@ check-format:
 	sh test/format.sh --check
 
 # The last commit, in PGXN's format; the checkout may belong to another user.
-DISTNAME = $(EXTENSION)-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
+DISTNAME = $(firstword $(EXTENSION))-$(shell sed -n '/"version"/ { s/.*: *"\(.*\)".*/\1/p; q; }' META.json)
 
 .PHONY: dist
 dist:

@@ -83,6 +83,10 @@ CREATE TABLE hilo.hilo (
     home bigint NOT NULL DEFAULT 0,
     claimed_at timestamptz NOT NULL DEFAULT '-infinity',
     claim_rate float8 NOT NULL DEFAULT 0,
+    hub bigint NOT NULL DEFAULT 0,
+    opening bigint NOT NULL DEFAULT 0,
+    opening_id bigint NOT NULL DEFAULT 0,
+    floor bigint NOT NULL DEFAULT 0,
     ahead bigint NOT NULL DEFAULT 0,
     logged_at pg_lsn NOT NULL DEFAULT '0/0',
     logged_in oid NOT NULL DEFAULT 0,
@@ -109,6 +113,11 @@ COMMENT ON COLUMN hilo.hilo.home IS
 COMMENT ON COLUMN hilo.hilo.claimed_at IS 'time of the newest claim; -infinity: none yet';
 COMMENT ON COLUMN hilo.hilo.claim_rate IS
     'numbers claimed recently, with a weight that falls by a factor of e per hour';
+COMMENT ON COLUMN hilo.hilo.hub IS
+    'in row |, for the extension hilo_hub: the hub that counts; 0: this server does';
+COMMENT ON COLUMN hilo.hilo.opening IS 'in row |: how often that hub was opened, as far as known';
+COMMENT ON COLUMN hilo.hilo.opening_id IS 'in row |: random number of that opening';
+COMMENT ON COLUMN hilo.hilo.floor IS 'in row |: max of a counter that is created';
 COMMENT ON COLUMN hilo.hilo.ahead IS
     'numbers above max that the WAL covers; a crash loses at most these';
 COMMENT ON COLUMN hilo.hilo.logged_at IS
@@ -119,8 +128,10 @@ COMMENT ON COLUMN hilo.hilo.range_size IS
     'smallest range of this collection; 0: hilo.range_size applies';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS
     'largest range of this collection; 0: hilo.max_range_size applies';
-COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 has a node tag of its own';
-COMMENT ON COLUMN hilo.hilo.node_tag IS 'node tag of this collection, if it has its own';
+COMMENT ON COLUMN hilo.hilo.flags IS
+    'sum of: 1 dropped, 2 has a node tag of its own, 4 shared by servers, 8 this is their hub';
+COMMENT ON COLUMN hilo.hilo.node_tag IS
+    'node tag of this collection, if it has its own; in row |, what hilo_hub notes';
 COMMENT ON COLUMN hilo.hilo.separator IS
     'separator of this collection; empty: hilo.identity_parts_separator applies';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';

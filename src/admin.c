@@ -184,7 +184,8 @@ hilo_counters(PG_FUNCTION_ARGS)
 			Int64GetDatum(hilo_pool_count(named->name, row))
 		};
 
-		put_row(fcinfo, values);
+		if (!(row->flags & HILO_ROW_DROPPED))
+			put_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }

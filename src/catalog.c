@@ -66,8 +66,10 @@ typedef struct OurTable
 static const OurColumn counter_columns[] = {
 	{"max", INT8OID}, {"max_value", INT8OID}, {"claim_low", INT8OID}, {"claim", INT8OID},
 	{"epoch", INT8OID}, {"home", INT8OID}, {"claimed_at", TIMESTAMPTZOID},
-	{"claim_rate", FLOAT8OID}, {"ahead", INT8OID}, {"logged_at", LSNOID}, {"logged_in", OIDOID},
-	{"range_size", INT4OID}, {"max_range_size", INT4OID}, {"flags", INT4OID}, {"node_tag", NAMEOID}, {"separator", CHAROID}, {"collection", TEXTOID}, {NULL}
+	{"claim_rate", FLOAT8OID}, {"hub", INT8OID}, {"opening", INT8OID}, {"opening_id", INT8OID},
+	{"floor", INT8OID}, {"ahead", INT8OID}, {"logged_at", LSNOID}, {"logged_in", OIDOID},
+	{"range_size", INT4OID}, {"max_range_size", INT4OID}, {"flags", INT4OID},
+	{"node_tag", NAMEOID}, {"separator", CHAROID}, {"collection", TEXTOID}, {NULL}
 };
 
 static const OurColumn binding_columns[] = {

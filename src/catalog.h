@@ -28,7 +28,7 @@ typedef enum HiloTable
 #define HILO_TABLES			(HILO_TABLE_BINDINGS + 1)
 
 /* The number of the column with the name. */
-#define HILO_NAME_ATTNUM(table)	((table) == HILO_TABLE_COUNTERS ? 17 : 1)
+#define HILO_NAME_ATTNUM(table)	((table) == HILO_TABLE_COUNTERS ? 21 : 1)
 
 /*
  * The generation: it changes when something that was read from our tables, or about the

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "commands/extension.h"
+#include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
@@ -18,14 +20,6 @@ bool
 hilo_is_own_name(const char *name)
 {
 	return strcmp(name, HILO_OWN_NAME) == 0;
-}
-
-bool
-hilo_is_identity(const char *name)
-{
-	size_t		len = strlen(name);
-
-	return len > 1 && name[len - 1] == '|';
 }
 
 /*
@@ -87,29 +81,63 @@ finish_new_epoch(HiloRowChange *change)
  * Claim
  */
 
+const HiloWing *
+hilo_wing(const char *name)
+{
+	static const HiloWing *wing = NULL;
+
+	if (!OidIsValid(get_extension_oid(HILO_WING_NAME, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot draw from " HILO_COUNTER_FORMAT, HILO_COUNTER_ARGS(name)),
+				 errdetail("Other servers draw from it, too, and extension \"%s\" is not installed.",
+						   HILO_WING_NAME),
+				 errhint("Run CREATE EXTENSION %s.", HILO_WING_NAME)));
+	if (wing == NULL)
+	{
+		PGFunction	function = load_external_function(HILO_WING_NAME, HILO_WING_FUNCTION, true, NULL);
+
+		wing = (const HiloWing *) DatumGetPointer(function(NULL));
+	}
+	return wing;
+}
+
+void
+hilo_counter_refuse_worker(const char *name)
+{
+	HiloRowRef	own = {.name = HILO_OWN_NAME};
+	bool		is_identity = hilo_is_identity(name);
+	HiloRow		row;
+
+	if (likely(!hilo_node_is_worker()) || hilo_is_own_name(name))
+		return;
+	(void) hilo_counter_read(&own, &row);
+	if (!(row.flags & HILO_ROW_SHARED))
+		hilo_node_refuse(is_identity ? "identity" : "collection",
+						 pnstrdup(name, strlen(name) - is_identity));
+}
+
 /*
  * Lock the row of the counter for a claim, creating it if that is allowed.  That of
- * server-side ids may always be created: there is only one.  Other nodes of a cluster count
- * for a Citus worker, except its server-side ids, which a tag makes unique.
+ * server-side ids may always be created: there is only one.  Returns false, with nothing
+ * locked, if another server counts.
  */
-static void
+static bool
 lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
 {
-	bool		is_own = hilo_is_own_name(ref->name);
-	bool		may_create = hilo_auto_create || is_own;
+	bool		may_create = hilo_auto_create || hilo_is_own_name(ref->name);
 
-	if (unlikely(hilo_node_is_worker()) && !is_own)
-	{
-		bool		is_identity = hilo_is_identity(ref->name);
-
-		hilo_node_refuse(is_identity ? "identity" : "collection",
-						 pnstrdup(ref->name, strlen(ref->name) - is_identity));
-	}
+	hilo_counter_refuse_worker(ref->name);
 	if (hilo_row_find(change, ref, may_create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
 	{
-		if (may_create || !(change->row.flags & HILO_ROW_DROPPED))
-			return;
+		bool		exists = may_create || !(change->row.flags & HILO_ROW_DROPPED);
+
+		if (likely(exists && !(change->row.flags & HILO_ROW_SHARED)))
+			return true;
 		hilo_row_abandon(change);
+		if (exists)
+			return hilo_wing(ref->name)->counts_here(ref->name) &&
+				hilo_row_find(change, ref, HILO_ROW_CHANGE);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
@@ -117,6 +145,7 @@ lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
 			 errdetail("The setting \"hilo.auto_create\" is off, so draws do not create it."),
 			 errhint("Check the name, or create it with %s.", hilo_is_identity(ref->name) ?
 					 "seed_identity_for()" : "hilo.seed()")));
+	return false;				/* keep compiler quiet */
 }
 
 int64
@@ -172,7 +201,11 @@ hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted
 	int64		token = sizing != NULL && sizing->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
 
-	lock_for_claim(&change, ref);
+	if (!lock_for_claim(&change, ref))
+	{
+		hilo_wing(ref->name)->claim(ref, sizing, wanted, row, claim);
+		return;
+	}
 	if (sizing != NULL)
 		wanted->size = hilo_counter_size(sizing, &change.row);
 	finish_claim(&change, ref, wanted, token, claim);
@@ -186,9 +219,14 @@ hilo_counter_claim_number(HiloRowRef *ref, int64 number)
 	HiloWanted	wanted = {.size = 1,.exact = true,.alignment = 1,
 	.above = Max(number - 1, 0)};
 	HiloRowChange change;
+	HiloRow		row;
 	HiloClaim	claim;
 
-	lock_for_claim(&change, ref);
+	if (!lock_for_claim(&change, ref))
+	{
+		hilo_wing(ref->name)->claim(ref, NULL, &wanted, &row, &claim);
+		return claim.range.low;
+	}
 	if (number > 0 && change.row.max >= number)
 	{
 		hilo_row_abandon(&change);
@@ -327,9 +365,11 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	if (change.created || (row->flags & HILO_ROW_DROPPED))
 	{
 		int64		epoch = row->epoch;
+		int32		shared = row->flags & HILO_ROW_SHARED;
 
 		*row = *other;
 		row->epoch = epoch;
+		row->flags |= shared;
 		row->ahead = 0;
 		if (row->flags & HILO_ROW_DROPPED)
 			row->max = 0;

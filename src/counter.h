@@ -43,7 +43,13 @@ hilo_counter_max_range_size(const HiloRow *row)
 }
 
 /* True for the name of an identity, which ends in a bar. */
-extern bool hilo_is_identity(const char *name);
+static inline bool
+hilo_is_identity(const char *name)
+{
+	size_t		len = strlen(name);
+
+	return len > 1 && name[len - 1] == '|';
+}
 
 /* True for the name of the row of server-side ids. */
 extern bool hilo_is_own_name(const char *name);
@@ -77,9 +83,13 @@ extern void hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWa
 
 /*
  * Claim one number, as hilo_counter_claim() does.  With a number above 0, claim that one, and
- * all below it; returns 0 if it is claimed already.
+ * all below it; returns 0 if it is claimed already.  If another server counts, it is a higher
+ * one, where that one cannot be had.
  */
 extern int64 hilo_counter_claim_number(HiloRowRef *ref, int64 number);
+
+/* Raise 55000 for a counter of a Citus worker, unless its numbers are leased. */
+extern void hilo_counter_refuse_worker(const char *name);
 
 /*
  * Copy the row; the epoch is 0 if the row came from elsewhere.  Returns false
@@ -129,5 +139,43 @@ extern void hilo_counter_merge(HiloRowRef *ref, const HiloRow *other);
 
 /* Drop the counter.  Returns false if it did not exist. */
 extern bool hilo_counter_drop(HiloRowRef *ref);
+
+/*
+ * Shared counters
+ *
+ * A counter whose row says HILO_ROW_SHARED is one of several servers'.  Which of them
+ * counts, and how the others get their numbers, is the business of the extension hilo_hub:
+ * its library is loaded when such a counter is drawn from.
+ */
+
+/* The extension, its library, and the function that returns HiloWing. */
+#define HILO_WING_NAME		"hilo_hub"
+#define HILO_WING_FUNCTION	"hilo_hub_wing"
+
+/* What hilo_hub does for shared counters. */
+typedef struct HiloWing
+{
+	/*
+	 * True if this server counts what is called name; false if another one
+	 * does. Raises 55000 if it must not.
+	 */
+	bool		(*counts_here) (const char *name);
+
+	/* hilo_counter_claim() where another server counts. */
+	void		(*claim) (HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted,
+						  HiloRow *row, HiloClaim *claim);
+
+	/*
+	 * Numbers of the counter were taken from the pool, which may need more
+	 * soon.  Raises no error because it cannot get them.
+	 */
+	void		(*taken) (HiloRowRef *ref, const HiloRow *row);
+} HiloWing;
+
+/*
+ * The functions of hilo_hub, for a shared counter of that name.  Raises 55000 if the extension
+ * is not installed in this database: the numbers may be drawn elsewhere.
+ */
+extern const HiloWing *hilo_wing(const char *name);
 
 #endif							/* HILO_COUNTER_H */

@@ -24,7 +24,7 @@
 #include "pool.h"
 
 /* All HILO_ROW_... flags. */
-#define ALL_FLAGS	(HILO_ROW_DROPPED | HILO_ROW_HAS_TAG)
+#define ALL_FLAGS	(HILO_ROW_DROPPED | HILO_ROW_HAS_TAG | HILO_ROW_SHARED | HILO_ROW_HUB)
 
 /*
  * The inserted row
@@ -74,7 +74,8 @@ check_counter(const char *name, const HiloRow *row)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s", wrong)));
-	hilo_check_node_tag(NameStr(row->node_tag));
+	if (!hilo_is_own_name(name))
+		hilo_check_node_tag(NameStr(row->node_tag));
 	if (row->separator[0] != '\0')
 		hilo_check_own_separator(name, row->separator);
 }
@@ -97,6 +98,9 @@ merge_counter(TriggerData *trigdata)
 
 	check_counter(name, &other);
 
+	/* What a publisher shares with others is not shared by its subscriber. */
+	if (IsLogicalWorker())
+		other.flags &= ~(HILO_ROW_SHARED | HILO_ROW_HUB);
 	hilo_counter_merge(&ref, &other);
 	hilo_pool_forget(name);
 }

@@ -300,49 +300,19 @@ search_beside_others(HiloIdentity *identity, const HiloDocuments *documents, int
 }
 
 /*
- * Nothing is claimed before a free number is found.  If another session has
- * claimed past it by then, the search starts again above that: two sessions
- * never get the same number.
- */
-int64
-hilo_identity_next_free(HiloIdentity *identity, int *tries)
-{
-	HiloDocuments documents = {NULL};
-	int64		drawn;
-
-	*tries = 0;
-	find_bound_documents(&documents, identity);
-	if (documents.ids == NULL)
-		find_named_documents(&documents, identity);
-	do
-	{
-		HiloRow		row;
-		int64		number;
-
-		(void) hilo_counter_read(&identity->ref, &row);
-		number = search_beside_others(identity, &documents, row.max, tries);
-		HILO_FAILURE_POINT("free number found");
-		drawn = hilo_counter_claim_number(&identity->ref, number);
-	} while (drawn == 0);
-	unlock_bound_tables(&documents);
-	return drawn;
-}
-
-/*
  * Draw the next number, and look it up; if a document has it, search for one that no document
  * has.  Each number is claimed before it is looked up, so that sessions that search at the
  * same time end with different numbers, and none is left out.
  */
 static int64
-next_beside_documents(HiloIdentity *identity, const HiloDocuments *documents)
+next_beside_documents(HiloIdentity *identity, const HiloDocuments *documents, int *tries)
 {
 	int64		number = hilo_identity_next(identity);
 	int64		id;
-	int			tries = 0;
 
 	while (hilo_ids_have(documents->ids, number, number, &id))
 	{
-		number = search_beside_others(identity, documents, number, &tries);
+		number = search_beside_others(identity, documents, number, tries);
 		HILO_FAILURE_POINT("free number found");
 		number = hilo_counter_claim_number(&identity->ref, number);
 
@@ -351,6 +321,44 @@ next_beside_documents(HiloIdentity *identity, const HiloDocuments *documents)
 			number = hilo_identity_next(identity);
 	}
 	return number;
+}
+
+/*
+ * Unless several servers draw, nothing is claimed before a free number is found.  If another
+ * session has claimed past it by then, the search starts again above that: two sessions never
+ * get the same number.
+ */
+int64
+hilo_identity_next_free(HiloIdentity *identity, int *tries)
+{
+	HiloDocuments documents = {NULL};
+	int64		drawn = 0;
+
+	*tries = 0;
+	find_bound_documents(&documents, identity);
+	if (documents.ids == NULL)
+		find_named_documents(&documents, identity);
+	while (drawn == 0)
+	{
+		HiloRow		row;
+		int64		number;
+
+		(void) hilo_counter_read(&identity->ref, &row);
+		if (row.flags & HILO_ROW_SHARED)
+		{
+			drawn = next_beside_documents(identity, &documents, tries);
+			break;
+		}
+		number = search_beside_others(identity, &documents, row.max, tries);
+		HILO_FAILURE_POINT("free number found");
+		drawn = hilo_counter_claim_number(&identity->ref, number);
+
+		/* The first claim of all may have found that another server counts. */
+		if (drawn > number)
+			drawn = 0;
+	}
+	unlock_bound_tables(&documents);
+	return drawn;
 }
 
 /*
@@ -402,6 +410,7 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 	HiloIdentity identity;
 	HiloDocuments documents = {NULL};
 	int64		number;
+	int			tries = 0;
 
 	hilo_identity_init(&identity, name);
 	if (rel == NULL)
@@ -409,7 +418,7 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 	else
 		use_column_of_row(&documents, &identity, rel, attnum);
 	number = documents.ids == NULL ? hilo_identity_next(&identity) :
-		next_beside_documents(&identity, &documents);
+		next_beside_documents(&identity, &documents, &tries);
 	unlock_bound_tables(&documents);
 	return hilo_identity_id(&identity, number);
 }

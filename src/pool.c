@@ -15,16 +15,18 @@
 #include <sys/stat.h>
 
 #include "common/hashfn.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "utils/timestamp.h"
 
 #include "compat.h"
 #include "pool.h"
 #include "segment.h"
 
 /* Change this whenever the layout of the segment, or what it means, changes. */
-#define LAYOUT			5
+#define LAYOUT			6
 
 /* How many collections the pool has room for, of all databases together. */
 #define POOL_ENTRIES	1024
@@ -55,6 +57,8 @@ typedef struct PoolEntry
 	int			next;			/* the next entry whose name has this hash;
 								 * -1: none */
 	bool		used;			/* since the search for room last passed */
+	bool		kept;			/* the search leaves it alone */
+	HiloPoolNote note;
 	Oid			table;			/* where the row was found, */
 	Oid			storage;		/* as in HiloRowRef, */
 	ItemPointerData tid;		/* if the OID is valid */
@@ -79,6 +83,7 @@ typedef struct Pool
 	LWLock		lots_lock;
 	LotNote		lots[LOT_NOTES];
 	int			hand;			/* where the search for room goes on */
+	TimestampTz noted_at;		/* when the newest note was made */
 	int			buckets[POOL_ENTRIES];	/* by the hash of a name, the first
 										 * entry; -1: none */
 	PoolEntry	entries[POOL_ENTRIES];
@@ -198,22 +203,25 @@ lock_entry(const char *name, LWLockMode mode)
 
 /*
  * Find room for an entry, and lock it: the first free one, or the first that was not used since
- * the search last passed it, whose numbers are lost.  The set is locked for a change.
+ * the search last passed it, whose numbers are lost.  NULL: all are kept.  The set is locked for
+ * a change.
  */
 static PoolEntry *
 lock_room(void)
 {
-	PoolEntry  *it;
-	int			i;
+	PoolEntry  *it = NULL;
+	int			i = 0;
 
-	for (;;)
+	for (int steps = 0; it == NULL; steps++)
 	{
+		if (steps > 2 * POOL_ENTRIES)
+			return NULL;
 		i = pool->hand;
-		it = &pool->entries[i];
 		pool->hand = (i + 1) % POOL_ENTRIES;
-		if (!OidIsValid(it->database.oid) || !it->used)
-			break;
-		it->used = false;
+		if (!OidIsValid(pool->entries[i].database.oid) ||
+			!(pool->entries[i].used || pool->entries[i].kept))
+			it = &pool->entries[i];
+		pool->entries[i].used = false;
 	}
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
 	if (OidIsValid(it->database.oid))
@@ -229,7 +237,7 @@ lock_room(void)
 
 /*
  * The entry with that name, created if there is none, locked for a change.  NULL, and nothing
- * is locked: there is no shared memory.
+ * is locked: there is no shared memory, or no room.
  */
 static PoolEntry *
 lock_new_entry(const char *name)
@@ -246,17 +254,18 @@ lock_new_entry(const char *name)
 	it = find_entry(name);
 	if (it != NULL)
 		LWLockAcquire(&it->lock, LW_EXCLUSIVE);
-	else
+	else if ((it = lock_room()) != NULL)
 	{
 		int		   *first = bucket_of(MyDatabaseId, name);
 
-		it = lock_room();
 		it->database = *this_database();
 		strlcpy(it->name, name, sizeof(it->name));
 		it->next = *first;
 		*first = it - pool->entries;
 		it->table = InvalidOid;
 		it->piece_count = 0;
+		it->kept = false;
+		memset(&it->note, 0, sizeof(it->note));
 	}
 	LWLockRelease(&pool->lock);
 	return it;
@@ -411,7 +420,60 @@ hilo_pool_forget(const char *name)
 	if (it == NULL)
 		return;
 	it->piece_count = 0;
+	it->kept = false;
 	LWLockRelease(&it->lock);
+}
+
+bool
+hilo_pool_keep(const char *name)
+{
+	PoolEntry  *it = lock_new_entry(name);
+
+	if (it == NULL)
+		return false;
+	it->kept = true;
+	LWLockRelease(&it->lock);
+	return true;
+}
+
+void
+hilo_pool_note(const char *name, const char *failure)
+{
+	PoolEntry  *it = lock_entry(name, LW_EXCLUSIVE);
+	TimestampTz now = failure == NULL ? 0 : GetCurrentTimestamp();
+
+	if (it == NULL)
+		return;
+	it->note.at = now;
+	if (failure != NULL)
+	{
+		strlcpy(it->note.failure, failure, sizeof(it->note.failure));
+		it->note.failure[pg_mbcliplen(it->note.failure, strlen(it->note.failure),
+									  sizeof(it->note.failure) - 2)] = '\0';
+	}
+	LWLockRelease(&it->lock);
+	if (failure != NULL)
+	{
+		LWLockAcquire(&pool->lock, LW_EXCLUSIVE);
+		pool->noted_at = now;
+		LWLockRelease(&pool->lock);
+	}
+}
+
+HiloPoolNote
+hilo_pool_last_note(const char *name)
+{
+	PoolEntry  *it = lock_entry(name, LW_SHARED);
+	HiloPoolNote note = {0};
+
+	if (it == NULL)
+		return note;
+	note = it->note;
+	LWLockRelease(&it->lock);
+	LWLockAcquire(&pool->lock, LW_SHARED);
+	note.any_at = pool->noted_at;
+	LWLockRelease(&pool->lock);
+	return note;
 }
 
 int64

@@ -45,6 +45,26 @@ extern bool hilo_pool_take(const char *name, const HiloRow *row,
 /* Lose what the pool has of a collection. */
 extern void hilo_pool_forget(const char *name);
 
+/*
+ * Have room for the numbers of a collection until they are forgotten: they are not evicted.
+ * Returns false if there is none.
+ */
+extern bool hilo_pool_keep(const char *name);
+
+/* Why numbers of a kept collection could not be had from another server. */
+typedef struct HiloPoolNote
+{
+	TimestampTz at;				/* 0: they could */
+	TimestampTz any_at;			/* when the newest note of all was made */
+	char		failure[120];
+} HiloPoolNote;
+
+/* Note that; NULL: they were had. */
+extern void hilo_pool_note(const char *name, const char *failure);
+
+/* What was noted last. */
+extern HiloPoolNote hilo_pool_last_note(const char *name);
+
 /* How many numbers the pool has of a collection, in pieces that are valid by the row. */
 extern int64 hilo_pool_count(const char *name, const HiloRow *row);
 

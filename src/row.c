@@ -45,7 +45,7 @@
 /* A table with fewer pages is small. */
 #define SPREAD_PAGES	256
 
-StaticAssertDecl(HILO_ROW_SIZE == 10 * 8 + 4 * 4 + NAMEDATALEN + 1,
+StaticAssertDecl(HILO_ROW_SIZE == 14 * 8 + 4 * 4 + NAMEDATALEN + 1,
 				 "HiloRow has the layout of the columns of hilo.hilo");
 
 /* The column after those of fixed width. */
@@ -419,6 +419,23 @@ insert_empty_row(CatalogIndexState indexes, const char *name)
 }
 
 /*
+ * A new counter is counted as the row of server-side ids says: page 0 is locked, so hilo_hub,
+ * which changes that row before it looks for counters, sees either the old row or the new one.
+ */
+static void
+read_sharing(const HiloRowChange *change, const char *name, HiloRow *shared)
+{
+	HiloRowRef	own = {.name = HILO_OWN_NAME};
+	HiloRowChange other = *change;
+
+	memset(shared, 0, sizeof(*shared));
+	if (strcmp(name, HILO_OWN_NAME) == 0 || !find_and_lock_row(&other, &own))
+		return;
+	UnlockReleaseBuffer(other.buffer);
+	*shared = other.row;
+}
+
+/*
  * Create the row, unless another session just has, and lock its page.  Rows are
  * created under a lock on page 0, which no maintenance command takes: a lock on
  * the table would deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.
@@ -428,6 +445,7 @@ static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
 	CatalogIndexState indexes = open_indexes(change->rel);
+	HiloRow		shared;
 
 	(void) GetCurrentTransactionId();
 
@@ -439,6 +457,7 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		return;
 	}
 
+	read_sharing(change, ref->name, &shared);
 	insert_empty_row(indexes, ref->name);
 	CatalogCloseIndexes(indexes);
 	HILO_FAILURE_POINT("row inserted");
@@ -447,6 +466,8 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	if (!find_and_lock_row(change, ref))
 		elog(ERROR, "new row of table \"%s\" is not there",
 			 RelationGetRelationName(change->rel));
+	change->row.flags = shared.flags & HILO_ROW_SHARED;
+	change->row.max = shared.floor;
 	change->row.max_value = PG_INT64_MAX;
 	change->row.claimed_at = DT_NOBEGIN;
 }
@@ -840,8 +861,6 @@ hilo_row_list(void)
 		memcpy(&row, GETSTRUCT(tuple), HILO_ROW_SIZE);
 		lsn = BufferGetLSNAtomic(buffer);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-		if (row.flags & HILO_ROW_DROPPED)
-			continue;
 
 		named = palloc(sizeof(HiloNamedRow));
 		named->row = row;

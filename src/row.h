@@ -46,13 +46,18 @@ typedef struct HiloRow
 	int64		home;			/* hilo_catalog_home() at the last change */
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
 	float8		claim_rate;		/* per hour, see range.h */
+	int64		hub;			/* these four in row HILO_OWN_NAME only, for */
+	int64		opening;		/* hilo_hub: which hub counts, how often and */
+	int64		opening_id;		/* as what it was opened, and where its new */
+	int64		floor;			/* counters begin */
 	int64		ahead;			/* numbers above max that the WAL covers, */
 	XLogRecPtr	logged_at;		/* as long as this is the LSN of the page, */
 	Oid			logged_in;		/* and this the table's relfilenode */
 	int32		range_size;		/* of these two, 0: the setting applies */
 	int32		max_range_size;
 	int32		flags;			/* HILO_ROW_... */
-	NameData	node_tag;		/* if HILO_ROW_HAS_TAG */
+	NameData	node_tag;		/* if HILO_ROW_HAS_TAG; of HILO_OWN_NAME, what
+								 * hilo_hub notes */
 	char		separator[2];	/* of its ids, if not empty.  Only the first
 								 * byte is on disk; the other one, 0, makes it
 								 * a string */
@@ -64,6 +69,9 @@ typedef struct HiloRow
 #define HILO_ROW_DROPPED		1	/* dropped by hilo.drop(), or the row does
 									 * not exist */
 #define HILO_ROW_HAS_TAG		2
+#define HILO_ROW_SHARED			4	/* several servers hand out its numbers;
+									 * of HILO_OWN_NAME: those of new counters */
+#define HILO_ROW_HUB			8	/* of HILO_OWN_NAME: this server is a hub */
 
 /*
  * A name, and where its row was found last: at first, all but the name is zero.
@@ -182,7 +190,7 @@ extern XLogRecPtr hilo_row_own_lsn(XLogRecPtr lsn);
 #endif
 
 /*
- * Copies of all counters that are not dropped, as a list of HiloNamedRow *,
+ * Copies of all counters, also dropped ones, as a list of HiloNamedRow *,
  * palloc'd; those that came from elsewhere have epoch 0.  Leaves no trace for
  * serializable transactions.
  */

@@ -16,7 +16,6 @@
 #include "compat.h"
 #include "failure_point.h"
 #include "guc.h"
-#include "node.h"
 #include "pool.h"
 #include "session.h"
 
@@ -233,6 +232,8 @@ get_range(HiloEntry *entry, int64 above)
 		HILO_KILL_POINT("taken");
 		if (pooled)
 			hilo_row_flush(hilo_row_own_lsn(claim.lsn));
+		if (pooled && (collection->row.flags & HILO_ROW_SHARED))
+			hilo_wing(entry->name)->taken(&collection->ref, &collection->row);
 	}
 	if (!pooled)
 	{
@@ -311,8 +312,7 @@ hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
 {
 	int64		above = 0;
 
-	if (unlikely(hilo_node_is_worker()))
-		hilo_node_refuse("collection", entry->name);
+	hilo_counter_refuse_worker(entry->name);
 	for (;;)
 	{
 		HiloCourse	course = {1};

@@ -13,12 +13,12 @@ case ${1:-} in
     --check) mode=check; shift ;;
     --typedefs) mode=typedefs; shift ;;
 esac
-[ $# -gt 0 ] || set -- "$top"/src/*.[ch]
+[ $# -gt 0 ] || set -- "$top"/src/*.[ch] "$top"/src/hub/*.[ch]
 types=$top/src/typedefs.list
 
 if [ "$mode" = typedefs ]; then
     ls "$top"/src/*.o >/dev/null 2>&1 || { echo "There is no build to read: run make first." >&2; exit 1; }
-    for object in "$top"/src/*.o "$top"/*.o; do
+    for object in "$top"/src/*.o "$top"/src/hub/*.o; do
         objdump -Wi "$object"
     done 2>/dev/null | awk '
         /DW_TAG_/ { is_typedef = /DW_TAG_typedef/ }

@@ -74,7 +74,7 @@ INSERT INTO hilo.hilo (collection, max) VALUES ('bad', -1);
 INSERT INTO hilo.hilo (collection, range_size) VALUES ('bad', -1);
 INSERT INTO hilo.hilo (collection, max_range_size) VALUES ('bad', 2147483648);
 INSERT INTO hilo.hilo (collection, flags) VALUES ('bad', -1);
-INSERT INTO hilo.hilo (collection, flags) VALUES ('bad', 4);
+INSERT INTO hilo.hilo (collection, flags) VALUES ('bad', 16);
 INSERT INTO hilo.hilo (collection, claim_rate) VALUES ('bad', 'NaN');
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bad', 8, 7);
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bad', 0, 0);

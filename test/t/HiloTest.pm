@@ -450,9 +450,9 @@ sub build_variant
 	my $top = dirname(__FILE__) . '/../..';
 	my $tree = "$dir/tree";
 
-	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(sql src);
+	mkdir $_ for $dir, $tree, map { "$tree/$_" } qw(sql src src/hub);
 	for my $file (map { glob "$top/$_" }
-		qw(Makefile hilo.control src/*.c src/*.h sql/*.sql))
+		qw(Makefile *.control src/*.c src/*.h src/hub/*.c src/hub/*.h sql/*.sql))
 	{
 		append_to_file($tree . substr($file, length $top), slurp_file($file));
 	}

@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ *
+ * member.c
+ *	  A member: draws from counters that a hub counts.
+ *
+ * A lease becomes max of the counter's row here, and a piece of the pool, from which all
+ * sessions of the server draw.  So whatever becomes of the pool, numbers are lost, but none
+ * comes again.  A lease is asked for when less than half of one is left, by one session at a
+ * time; a draw waits for it only if it has no numbers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "client.h"
+#include "failure_point.h"
+#include "member.h"
+
+/* How long a session that has numbers waits for a lease at most, in milliseconds. */
+#define AHEAD_TIMEOUT	1000
+
+/* How long sessions that have numbers do not ask after a failure, in milliseconds. */
+#define PAUSE			1000
+
+/*
+ * The lowest number of a lease may be this far above max, or this share of what is left: a hub
+ * that is farther ahead may be the wrong one, or use the counter up.
+ */
+#define FARTHEST_JUMP	INT64CONST(1048576)
+#define JUMP_SHARE		64
+
+int			hub_lease_size = 1024;
+int			hub_timeout = 5000;
+
+/*
+ * Ask for a lease
+ */
+
+/*
+ * How many numbers a lease should have: as many as were leased in the last hour, so that
+ * leases double where they are used up quickly, and at least the setting says.
+ */
+static int64
+lease_size(const HiloRow *row)
+{
+	int64		age = GetCurrentTimestamp() - row->claimed_at;
+	int64		size = hub_lease_size;
+
+	if (row->claimed_at != DT_NOBEGIN)
+		size = Max(size, (int64) core->rate_decay(row->claim_rate, age, USECS_PER_HOUR));
+	size = Min(size, *core->max_range_size);
+	return Max(Min(size, (row->max_value - row->max) / JUMP_SHARE), 1);
+}
+
+/* Become the session that asks for leases of a counter; false: another one is, and told not to wait. */
+static bool
+lock_asking(const char *name, bool wait, LOCKTAG *tag)
+{
+	/* SQL has no advisory locks of this class. */
+	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId,
+						 hash_bytes((const unsigned char *) name, strlen(name)), 0, 3);
+	return LockAcquire(tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/*
+ * What this member knows of the hub must agree with an answer: a later opening is noted.  Once
+ * it is, the answers of earlier ones are refused.
+ */
+static bool
+note_opening(const HubAnswer *answer, HubFailure *failure)
+{
+	HiloRowChange change;
+	HiloRow    *own = &change.row;
+	const char *problem = NULL;
+
+	hub_change_own_row(&change);
+	if (hub_role(own) != HUB_MEMBER)
+		problem = "this server is not a member any more";
+	else if (answer->hub != own->hub)
+		problem = "the server that answered is another hub, which needs a new hilo_hub.join()";
+	else if (answer->opening < own->opening)
+		problem = "the server that answered is not the hub any more: a later one is known";
+	else if (answer->opening == own->opening && answer->opening_id != own->opening_id)
+		problem = "two servers were opened as the hub: stop one of them, and resume the other";
+	if (problem == NULL && answer->opening > own->opening)
+	{
+		own->opening = answer->opening;
+		own->opening_id = answer->opening_id;
+		(void) core->row_finish(&change);
+	}
+	else
+		core->row_abandon(&change);
+	return problem == NULL ||
+		hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", problem);
+}
+
+/* True if what note_opening() has found still holds. */
+static bool
+is_still_known(const HubAnswer *answer)
+{
+	HiloRow		own = hub_own_row();
+
+	return hub_role(&own) == HUB_MEMBER && own.hub == answer->hub &&
+		own.opening == answer->opening && own.opening_id == answer->opening_id;
+}
+
+/* Check that a lease may be taken into the row, which is locked. */
+static bool
+check_lease(const HiloRow *row, const HubAnswer *answer, const char *name, HubFailure *failure)
+{
+	if (answer->low > row->max_value)
+		return hub_fail(failure, ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED,
+						"the hub has passed the limit " INT64_FORMAT, row->max_value);
+	if (answer->low <= row->max)
+		return hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						"numbers up to " INT64_FORMAT " were drawn here; on the hub, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
+						row->max, quote_literal_cstr(name), row->max);
+	if (answer->low - row->max > Max(FARTHEST_JUMP, (row->max_value - row->max) / JUMP_SHARE))
+		return hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						"the hub is at " INT64_FORMAT ", far above; if that is right, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
+						answer->low, quote_literal_cstr(name), answer->low - 1);
+	return true;
+}
+
+/*
+ * Take a lease in: make it max of the row, and *piece a claim as of this server.  An answer
+ * that was overtaken by a later opening meanwhile becomes a gap.
+ */
+static bool
+take_in(HiloRowRef *ref, const HubAnswer *answer, HiloClaim *piece, HubFailure *failure)
+{
+	HiloRowChange change;
+	HiloRow    *row = &change.row;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!note_opening(answer, failure))
+		return false;
+	HILO_FAILURE_POINT("opening noted");
+	(void) core->row_find(&change, ref, HILO_ROW_CREATE);
+	if (!check_lease(row, answer, ref->name, failure))
+	{
+		core->row_abandon(&change);
+		return false;
+	}
+	row->max = Min(answer->high, row->max_value);
+	row->flags &= ~HILO_ROW_DROPPED;
+	row->claim_low = row->claim = 0;
+	row->claim_rate = row->max - answer->low + 1 +
+		(row->claimed_at == DT_NOBEGIN ? 0 :
+		 core->rate_decay(row->claim_rate, now - row->claimed_at, USECS_PER_HOUR));
+	row->claimed_at = now;
+	*piece = (HiloClaim)
+	{
+		.range =
+		{
+			answer->low, row->max
+		},.home = change.home,.epoch = row->epoch
+	};
+	piece->lsn = core->row_finish(&change);
+	HILO_FAILURE_POINT("lease written");
+	return is_still_known(answer) ||
+		hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				 "the hub was opened anew meanwhile");
+}
+
+/*
+ * Get a lease of about so many numbers.  The session is the one that asks.  What went wrong is
+ * noted for the view, and for sessions that wait.
+ */
+static bool
+get_lease(HiloRowRef *ref, int64 count, int timeout, HiloClaim *piece, HubFailure *failure)
+{
+	HiloRow		own = hub_own_row();
+	HubAnswer	answer;
+	bool		leased = hub_ask(HUB_NOTED(&own), ref->name, count, own.opening, own.opening_id,
+								 timeout, &answer, failure) &&
+		take_in(ref, &answer, piece, failure);
+
+	core->pool_note(ref->name, leased ? NULL : failure->message);
+	return leased;
+}
+
+/*
+ * Draw
+ */
+
+/* Take wanted numbers from the pool. */
+static bool
+take_pooled(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row, HiloClaim *claim)
+{
+	(void) core->counter_read(ref, row);
+	if (sizing != NULL)
+		wanted->size = core->counter_size(sizing, row);
+	return core->pool_take(ref->name, row, wanted, claim);
+}
+
+/* Raise the error that there are no numbers, because of a failure. */
+static void
+report_failure(const char *name, const HubFailure *failure)
+{
+	ereport(ERROR,
+			(errcode(failure->sqlstate == ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED ?
+					 failure->sqlstate : ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("no leased numbers of " HILO_COUNTER_FORMAT " are left", HILO_COUNTER_ARGS(name)),
+			 errdetail("%s", failure->message)));
+}
+
+/*
+ * Cut what is wanted out of a new lease, and put the rest into the pool.  Raises an error if it
+ * has not got that: no number above those that are ids here, or too few for a block.
+ */
+static void
+cut_lease(const char *name, const HiloWanted *wanted, const HiloClaim *piece, HiloClaim *claim)
+{
+	HiloClaim	rest = *piece;
+	HubFailure	failure;
+
+	*claim = *piece;
+	if (!core->range_cut(wanted, piece->range.low - 1, piece->range.high, true, &claim->range))
+	{
+		core->pool_put(name, piece);
+		if (wanted->above >= piece->range.high)
+			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							"numbers up to " INT64_FORMAT " are taken here; on the hub, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
+							wanted->above, quote_literal_cstr(name), wanted->above);
+		else
+			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+							"the hub gave " INT64_FORMAT " to " INT64_FORMAT ", too few for the block",
+							piece->range.low, piece->range.high);
+		report_failure(name, &failure);
+	}
+	rest.range.high = claim->range.low - 1;
+	core->pool_put(name, &rest);
+	if (claim->range.high == piece->range.high)
+		return;
+	rest.range.low = claim->range.high + 1;
+	rest.range.high = piece->range.high;
+	core->pool_put(name, &rest);
+}
+
+/*
+ * Get wanted numbers by a lease.  Sessions that need one wait for the first of them, which asks
+ * for all; when it fails, so do they.
+ */
+static void
+claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
+			   HiloClaim *claim)
+{
+	TimestampTz began = GetCurrentTimestamp();
+	HubFailure	failure;
+	HiloClaim	piece;
+	LOCKTAG		tag;
+
+	(void) lock_asking(ref->name, true, &tag);
+	if (!take_pooled(ref, sizing, wanted, row, claim))
+	{
+		HiloPoolNote note = core->pool_last_note(ref->name);
+		int64		count = wanted->size;
+
+		if (note.at > began)
+		{
+			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", note.failure);
+			report_failure(ref->name, &failure);
+		}
+		if (wanted->alignment > 1)
+			count = 2 * count;
+		if (core->pool_keep(ref->name))
+			count = Max(count, lease_size(row));
+		if (!get_lease(ref, count, hub_timeout, &piece, &failure))
+			report_failure(ref->name, &failure);
+		cut_lease(ref->name, wanted, &piece, claim);
+		(void) core->counter_read(ref, row);
+	}
+	(void) LockRelease(&tag, ExclusiveLock, false);
+}
+
+/* True if less than half of a lease is left, and there is room for another one. */
+static bool
+needs_more(const char *name, const HiloRow *row)
+{
+	return core->pool_count(name, row) < lease_size(row) / 2 && core->pool_keep(name);
+}
+
+void
+hub_member_taken(HiloRowRef *ref, const HiloRow *row)
+{
+	HiloRow		own = hub_own_row();
+	HubFailure	failure;
+	HiloClaim	piece;
+	LOCKTAG		tag;
+
+	if (hub_role(&own) != HUB_MEMBER || !needs_more(ref->name, row) ||
+		GetCurrentTimestamp() - core->pool_last_note(ref->name).any_at < PAUSE * INT64CONST(1000) ||
+		!lock_asking(ref->name, false, &tag))
+		return;
+	if (needs_more(ref->name, row) &&
+		get_lease(ref, lease_size(row), Min(hub_timeout, AHEAD_TIMEOUT), &piece, &failure))
+		core->pool_put(ref->name, &piece);
+	(void) LockRelease(&tag, ExclusiveLock, false);
+}
+
+void
+hub_member_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
+				 HiloClaim *claim)
+{
+	if (take_pooled(ref, sizing, wanted, row, claim))
+		hub_member_taken(ref, row);
+	else
+		claim_by_lease(ref, sizing, wanted, row, claim);
+	core->row_flush(claim->lsn);
+}
