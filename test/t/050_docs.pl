@@ -1,5 +1,6 @@
 # The pages say what is true: whoever pastes the blocks of a page, in order, gets what the page shows, and at its end has what
-# he had before.  And they are short: few pages, few words.
+# he had before, also in a database that is not empty: what a page makes there is called hilo_tour or hilo_tour_something.  And
+# they are short: few pages, few words.
 #
 # Each page has a new server, and on it the empty database "shop"; so the order of the pages does not matter.  Nothing is
 # preloaded.  The visible text of a page runs, and nothing else:
@@ -234,6 +235,16 @@ sub left_over
 			UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1});
 }
 
+# What a block makes or drops in shop under names that a reader's own database may have, too.
+sub foreign_names
+{
+	my ($block) = @_;
+	my @names = map { split /[,\s]+/ } $block->{content} =~
+	  /^\s*(?:CREATE|DROP) +(?:TABLE|SEQUENCE|VIEW|FUNCTION|PROCEDURE|SCHEMA|ROLE) +([\w., ]+?) *(?=[;(]|AS|LOGIN|$)/gm;
+
+	return grep { !/^hilo_tour/ } @names;
+}
+
 my $differences = 0;
 
 sub run_sql
@@ -285,7 +296,8 @@ sub check_page
 {
 	my ($page) = @_;
 	my $folder = PostgreSQL::Test::Utils::tempdir;
-	my (@elsewhere, %count);
+	my (@elsewhere, @foreign, %count);
+	my $is_apart = slurp_file($page) =~ /^CREATE DATABASE hilo_tour;$/m || $page !~ m{^(doc/|README)};
 
 	PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
 	chmod 0700, $node->data_dir;
@@ -301,6 +313,7 @@ sub check_page
 			like($block->{kind}, qr/^text$|$FILES/, "$where: a block of a known kind");
 			next;
 		}
+		push @foreign, foreign_names($block) if $block->{place} && $block->{place} =~ m{^shop\b} && $block->{kind} eq 'sql';
 		if (!defined $block->{place})
 		{
 			push @elsewhere, $block->{line};
@@ -330,6 +343,7 @@ sub check_page
 	}
 	close_sessions();
 	is(left_over(), $before, "$page: cleans up after itself") if %count;
+	is("@foreign", '', "$page: makes and drops nothing that a reader may have") if !$is_apart;
 	# A page may have restarted it.
 	$node->{_pid} = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 	$node->stop;
