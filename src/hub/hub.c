@@ -46,7 +46,7 @@ _PG_init(void)
 	core = (const HiloCore *) DatumGetPointer(function(NULL));
 	DefineCustomIntVariable("hilo_hub.lease_size",
 							"Sets the smallest number of ids that a member asks a hub for.",
-							"A lease has at least as many as were leased in the last hour, but at most hilo.max_range_size.",
+							"A lease has half as many as were leased in the last hour, if that is more, but at most hilo.max_range_size.",
 							&hub_lease_size, hub_lease_size, 1, INT_MAX, PGC_SUSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("hilo_hub.timeout",

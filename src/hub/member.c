@@ -43,8 +43,8 @@ int			hub_timeout = 5000;
  */
 
 /*
- * How many numbers a lease should have: as many as were leased in the last hour, so that
- * leases double where they are used up quickly, and at least the setting says.
+ * How many numbers a lease should have: half as many as were leased in the last hour, so that
+ * leases grow where they are used up quickly; but at least what the setting says.
  */
 static int64
 lease_size(const HiloRow *row)
@@ -53,7 +53,7 @@ lease_size(const HiloRow *row)
 	int64		size = hub_lease_size;
 
 	if (row->claimed_at != DT_NOBEGIN)
-		size = Max(size, (int64) core->rate_decay(row->claim_rate, age, USECS_PER_HOUR));
+		size = Max(size, (int64) (core->rate_decay(row->claim_rate, age, USECS_PER_HOUR) / 2));
 	size = Min(size, *core->max_range_size);
 	return Max(Min(size, (row->max_value - row->max) / JUMP_SHARE), 1);
 }

@@ -38,6 +38,11 @@
 #   dies_in($node, $sql, ...)        a session is killed, and the server starts anew
 #   add_pause($tree), paused, go_on  a failure point that lets go again; NAME:slow takes 0.25 s each time
 #
+# Servers that lease
+#   hub_node($name, $conf, ...)      a server with hilo_hub
+#   hub_server($name, @hubs)         SQL that makes the foreign server by which a member asks
+#   member_node($name, $conf, @hubs) a member
+#
 # Clients in other languages
 #   clients_folder()                 a copy of test/clients, which is the current folder from here on
 #   install_packages()               have npm install there what package.json names; true if it has
@@ -67,6 +72,7 @@ our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new
   session at_once
   kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
+  hub_node hub_server member_node
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
 
 # The patience of PostgreSQL's own tests, in seconds; a test may change it.
@@ -595,6 +601,52 @@ sub go_on
 
 	unlink $node->data_dir . "/$PAUSED" or die 'no session pauses';
 	return;
+}
+
+#
+# Servers that lease
+#
+
+# A server with hilo_hub and these lines in its configuration; it is no hub yet.
+sub hub_node
+{
+	my ($name, $conf, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(%init);
+	$node->append_conf('postgresql.conf', <<SETTINGS . ($conf // ''));
+autovacuum = off
+max_connections = 40
+hilo.range_size = 1
+hilo.max_range_size = 1048576
+SETTINGS
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION hilo_hub CASCADE; CREATE EXTENSION postgres_fdw');
+	return $node;
+}
+
+# SQL that makes, or changes, the server of that name: it leads to these nodes, in turn.
+sub hub_server
+{
+	my ($name, @hubs) = @_;
+	my $hosts = join ',', map { $_->host } @hubs;
+	my $ports = join ',', map { $_->port } @hubs;
+
+	return qq{
+		DROP SERVER IF EXISTS "$name" CASCADE;
+		CREATE SERVER "$name" FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$hosts', port '$ports', dbname 'postgres');
+		CREATE USER MAPPING FOR CURRENT_USER SERVER "$name"};
+}
+
+# A member of a hub, which is open.
+sub member_node
+{
+	my ($name, $conf, @hubs) = @_;
+	my $node = hub_node($name, $conf);
+
+	$node->safe_psql('postgres', hub_server('hub', @hubs));
+	$node->safe_psql('postgres', q{SELECT hilo_hub.join('hub')});
+	return $node;
 }
 
 #
