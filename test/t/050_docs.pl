@@ -16,7 +16,7 @@
 # The first line of a block says, in a comment, where else it is run:
 #
 #   in a second psql       another psql, which stays open, too
-#   on the NAME            a psql of its own on the database of that name, which the page has created
+#   in database NAME       a psql of its own on the database of that name, which the page has created
 #   as root, in the source folder, with NAME (a program with a capital: Citus, Docker)
 #                          not here: the test has none of these; it lists the blocks
 #
@@ -125,7 +125,7 @@ sub place_of
 	return 'shop' if !defined $place;
 	return undef if $place =~ /^(as root|in the source folder|with [A-Z]\w+)\b/;
 	return "shop/$1" if $place =~ /^in (?:a|the) (second|third) psql\b/;
-	return $1 if $place =~ /^on the ([a-z]\w*)\b/;
+	return $1 if $place =~ /^in database (\w+)/;
 	return 'shop';
 }
 
@@ -410,9 +410,9 @@ my $reference = slurp_file('doc/reference.md');
 PostgreSQL::Test::RecursiveCopy::copypath($unused, $node->data_dir);
 chmod 0700, $node->data_dir;
 # A session knows the settings when it has loaded the library.
-$node->append_conf('postgresql.conf', "session_preload_libraries = 'hilo'");
+$node->append_conf('postgresql.conf', "session_preload_libraries = 'hilo, hilo_hub'");
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+$node->safe_psql('postgres', 'CREATE EXTENSION hilo_hub CASCADE');
 
 sub missing
 {
@@ -447,8 +447,20 @@ my @settings = split /\n/, $node->safe_psql('postgres', q{SELECT name FROM pg_se
 cmp_ok(scalar(@settings), '>', 0, 'there are settings');
 is(join(' ', grep { $reference !~ /^\| `\Q$_\E` \|/m } @settings), '', 'doc/reference.md has a line for each setting');
 
+# The extension hilo_hub has a page of its own.
+my $hub_page = slurp_file('doc/many-servers.md');
+my %hub_members = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', q{
+	SELECT 'hilo_hub.' || proname FROM pg_proc WHERE pronamespace = 'hilo_hub'::regnamespace
+	UNION SELECT 'hilo_hub.' || relname FROM pg_class WHERE relnamespace = 'hilo_hub'::regnamespace AND relkind = 'v'
+	UNION SELECT name FROM pg_settings WHERE name LIKE 'hilo_hub.%'});
+my @hub_arguments = split /\n/, $node->safe_psql('postgres', q{
+	SELECT DISTINCT unnest(proargnames) FROM pg_proc WHERE pronamespace = 'hilo_hub'::regnamespace});
+cmp_ok(scalar(keys %hub_members), '>', 5, 'hilo_hub has members');
+is(missing($hub_page, (grep { !/\._/ } sort keys %hub_members), @hub_arguments), '', 'doc/many-servers.md describes all of them');
+is(join(' ', grep { !$hub_members{$_} } $hub_page =~ /(?<![\w.])(hilo_hub\.[a-z]\w+)/g), '', 'and names nothing else');
+
 # Conditions that the code can raise, by their names there; and what SQLSTATE is behind a name.
-my %raised = map { $_ => 1 } map { slurp_file($_) =~ /\b(ERRCODE_\w+)/g } glob('src/*.c');
+my %raised = map { $_ => 1 } map { slurp_file($_) =~ /\b(ERRCODE_\w+)/g } glob('src/*.c'), glob('src/hub/*.c');
 my %sqlstate = slurp_file($node->config_data('--includedir-server') . '/utils/errcodes.h') =~
   /^#define (ERRCODE_\w+) MAKE_SQLSTATE\((.*?)\)$/gm;
 # How a whole class is spoken of.
@@ -457,7 +469,7 @@ cmp_ok(scalar(keys %raised), '>', 10, 'the code raises errors');
 my %state = map { (($sqlstate{$_} // $_) =~ s/[',]//gr) => 1 } keys %raised;
 # Those of PL/pgSQL are written as such.
 $state{$_} = 1 foreach map { slurp_file($_) =~ /\bERRCODE *= *'(\w{5})'/gi } glob('sql/*');
-is(missing($reference, sort keys %state), '', 'doc/reference.md names all SQLSTATEs');
+is(missing($reference . $hub_page, sort keys %state), '', 'doc/reference.md and doc/many-servers.md name all SQLSTATEs');
 
 $node->stop;
 done_testing();
