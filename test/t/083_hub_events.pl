@@ -23,6 +23,9 @@ my ($draws, $events, $made, %happened) = (0, 0, 0);
 my %seen;
 my @repeats;
 
+# Many small claims, so that a server that lacks some WAL lacks some claims.
+my $small = "hilo_hub.timeout = 2s\nhilo_hub.lease_size = 60\nhilo.max_range_size = 200\n";
+
 # The hub that counts, and its standby.  In every second test round of failovers the standby is waited for.
 my ($hub, $standby);
 my $synchronous = 0;
@@ -59,7 +62,7 @@ sub lead_to_hub
 my $script = "$dir/draws.sql";
 append_to_file($script, join '', map { my $c = $collections[ $_ % 3 ];
 	$c =~ /^(.*)\|$/ ? "SELECT '$c', next_identity_for('$1') FROM generate_series(1, 12);\n"
-	: "SELECT '$c', hilo_next_number('$c') FROM generate_series(1, " . (5 + 40 * ($_ % 5)) . ");\n" } 1 .. 120);
+	: "SELECT '$c', hilo_next_number('$c') FROM generate_series(1, " . (5 + 40 * ($_ % 5)) . ");\n" } 1 .. 250);
 my @writers;
 
 sub write_on
@@ -145,15 +148,15 @@ my %events = (
 	'a new member joins' => sub {
 		$members[ rand @members ]->stop('fast');
 		@members = grep { $_->{_pid} } @members;
-		push @members, member_node('new' . ++$made, "hilo_hub.timeout = 2s\n", $hub);
+		push @members, member_node('new' . ++$made, $small, $hub);
 	});
 
-$hub = hub_node('hub0', '', allows_streaming => 1);
+$hub = hub_node('hub0', $small, allows_streaming => 1);
 sql($hub, 'SELECT hilo_hub.resume()');
 new_standby();
 for (1 .. 3)
 {
-	my $member = hub_node("member_$_", "hilo_hub.timeout = 2s\n", allows_streaming => 1);
+	my $member = hub_node("member_$_", $small, allows_streaming => 1);
 	sql($member, hub_server('hub', $hub));
 	sql($member, q{SELECT hilo_hub.join('hub')});
 	push @members, $member;
