@@ -698,6 +698,7 @@ hilo_row_finish_claim(HiloRowChange *change, int64 size)
 	{
 		MyProc->delayChkptFlags |= DELAY_CHKPT_START;
 		covered = lsn > GetRedoRecPtr();
+		HILO_KILL_POINT("redo pointer read");
 		if (covered)
 		{
 			row->ahead = before->ahead - claimed;

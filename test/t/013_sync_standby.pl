@@ -141,6 +141,16 @@ $session->query("SET statement_timeout = '200ms'");
 is("$out " . state_of($err), ' 57014', 'statement_timeout ends the wait with an error');
 $session->query('SET statement_timeout = 0');
 
+# A claim that writes no record waits for the one that covers it.
+$admin->query("SELECT hilo_reserve('x', 1)");
+my $covered = q{SELECT ahead, logged_at FROM hilo.hilo WHERE collection = 'x'};
+my ($ahead, $logged_at) = split /\|/, $admin->query($covered);
+ok(eval { start_and_wait($session, "hilo_reserve('x', 1)"); 1 }, 'a claim without a record waits');
+is($admin->query($covered), ($ahead - 1) . "|$logged_at", 'it has written none');
+$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
+($out, $err) = $session->result;
+is("$out " . state_of($err), ' 57014', 'and shows nothing without the standby');
+
 # Many sessions try again and again: what fails takes no more each time.
 $admin->query("SELECT hilo_next_number('x') FROM generate_series(1, 10)");
 $before = max_of_x();

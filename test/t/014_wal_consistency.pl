@@ -150,6 +150,7 @@ load('vacuumed', <<"SCRIPT");
 SELECT hilo_next_number('collection ' || :c);
 SCRIPT
 check_whole('after VACUUM');
+is($primary->safe_psql('postgres', 'SELECT count(*) FROM hilo.hilo WHERE ahead <> 0'), 0, 'nothing is logged ahead, or pages would differ');
 
 unless (is(replayed(), 'consistent', 'the standby found no inconsistent page'))
 {

@@ -47,6 +47,7 @@ foreach my $threshold ('0', '2MB')
 		join(',', 1 .. 40),
 		"$threshold: draws in the transaction that made the extension");
 	$session->query_safe("SELECT hilo_reserve('reserved', 7)");
+	is($session->query_safe('SELECT count(*), max(ahead) FROM hilo.hilo'), '2|0', "$threshold: nothing is logged, and nothing ahead");
 	$session->query_safe('COMMIT');
 	is($session->query_safe("SELECT hilo_next_number('orders')"),
 		41, "$threshold: the range is good after commit");

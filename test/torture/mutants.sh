@@ -88,7 +88,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush ahead redo image frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-passed look-invalid look-empty look-code look-block'
+names='none flush lsn redo storage checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-passed look-invalid look-empty look-code look-block'
 mutant() {
     case $1 in
         none)
@@ -99,19 +99,68 @@ mutant() {
             replace row.c '	XLogFlush(lsn);
 ' ''
             look() { torture 0.5 'repeated: '; } ;;
-        ahead)
+        lsn)
             about="a claim needs no record although the page was logged as it is since"
             replace row.c 'before->logged_at == lsn &&' 'before->logged_at <= lsn &&'
-            look() { torture 0.7 'repeated: '; } ;;
+            look() { tap 010_ahead.pl 'a lock of the row.*no number comes twice'; } ;;
         redo)
             about="a claim needs no record although the last one is not replayed any more"
             replace row.c 'covered = lsn > GetRedoRecPtr();' 'covered = true;'
-            look() { torture 0.7 'repeated: '; } ;;
+            look() { tap 010_ahead.pl 'a checkpoint: no number comes twice'; } ;;
+        storage)
+            about="a claim needs no record although the last one was for another storage"
+            replace row.c '		before->logged_in == change->storage &&
+' ''
+            look() { tap 010_ahead.pl 'another tablespace: no number comes twice'; } ;;
+        checkpoint)
+            about="a checkpoint does not wait for a claim that has read the redo pointer"
+            replace row.c '		MyProc->delayChkptFlags |= DELAY_CHKPT_START;
+' ''
+            look() { tap 010_ahead.pl 'a checkpoint waits'; } ;;
         image)
             about="the record of a claim says no higher max than the buffer"
             replace row.c '		row->max += row->ahead;
 ' ''
             look() { torture 0.5 'repeated: '; } ;;
+        tokens)
+            about="the record of a claim says that clients' claims can go back"
+            replace row.c '		row->claim_low = row->claim = 0;
+' ''
+            look() { tap 010_ahead.pl 'it cannot give them back again'; } ;;
+        own-token)
+            about="the record of a client's claim says that it can go back"
+            replace row.c '		row->claim_low = row->claim = 0;
+' '		if (i != change->offset)
+			row->claim_low = row->claim = 0;
+'
+            look() { tap 010_ahead.pl 'it cannot give them back again'; } ;;
+        others-ahead)
+            about="a change that is no claim leaves numbers ahead"
+            replace row.c 'return finish_logged(change, 0);' 'return finish_logged(change, change->row.ahead);'
+            look() { tap 010_ahead.pl 'a change that is no claim'; } ;;
+        compared)
+            about="rows are logged ahead while the server compares pages"
+            replace row.c '!logged || pages_are_compared() ? 0 : ahead;' '!logged ? 0 : ahead;'
+            look() { tap 014_wal_consistency.pl 'nothing is logged ahead'; } ;;
+        unlogged)
+            about="rows are ahead in storage that is not logged"
+            replace row.c '!logged || pages_are_compared() ? 0 : ahead;' 'pages_are_compared() ? 0 : ahead;'
+            look() { tap 027_wal_level_minimal.pl 'and nothing ahead'; } ;;
+        unflushed)
+            about="a claim without a record waits for nothing"
+            replace row.c 'AHEAD_SHARE));
+' 'AHEAD_SHARE));
+	lsn = InvalidXLogRecPtr;
+'
+            look() { tap 010_ahead.pl 'flushes that of the other session'; } ;;
+        waitless)
+            about="a claim without a record waits for no standby"
+            replace row.c 'AHEAD_SHARE));
+' 'AHEAD_SHARE));
+	hilo_row_flush_here(lsn);
+	lsn = InvalidXLogRecPtr;
+'
+            look() { tap 013_sync_standby.pl 'a claim without a record waits'; } ;;
         frozen)
             about="a row just created goes with the transaction that made it"
             replace row.c '		header->t_infomask |= HEAP_XMIN_FROZEN;
