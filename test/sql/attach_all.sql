@@ -51,6 +51,23 @@ SELECT c.oid::regclass, attname, pg_get_expr(adbin, adrelid)
 	FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum JOIN pg_class c ON c.oid = adrelid
 	WHERE relnamespace IN ('"Regress All"'::regnamespace, 'regress_other'::regnamespace) ORDER BY c.oid::regclass::text COLLATE "C", attnum;
 
+-- Partitioned tables whose keys have a second column, and defaults that name the sequence by a text: a row each, and the look
+-- uses the index of the key.
+CREATE SCHEMA regress_typed;
+SET search_path = regress_typed;
+CREATE SEQUENCE named;
+CREATE TABLE nodes (id bigserial, type text, PRIMARY KEY (id, type)) PARTITION BY LIST (type);
+CREATE TABLE nodes_way PARTITION OF nodes FOR VALUES IN ('way');
+CREATE TABLE nodes_area PARTITION OF nodes (id DEFAULT nextval(('named'::text)::regclass)) FOR VALUES IN ('area');
+CREATE TABLE "texts" (id bigint DEFAULT nextval(('named'::text)::regclass), type text, PRIMARY KEY (id, type)) PARTITION BY LIST (type);
+CREATE TABLE texts_way PARTITION OF texts FOR VALUES IN ('way');
+SELECT * FROM hilo.attach_all('regress_typed');
+INSERT INTO nodes VALUES (1, 'way'), (2, 'area'), (4, 'way');
+INSERT INTO nodes (type) VALUES ('way'), ('way') RETURNING *;
+SELECT relation, column_name, counter, draws, index, why_none FROM hilo.columns WHERE relation::text COLLATE "C" ~ 'nodes|texts' ORDER BY 1, 2;
+SELECT * FROM hilo.detach_all('regress_typed');
+SET search_path = "Regress All";
+
 -- Whose table it is not: a row, and the others are done.
 CREATE ROLE regress_all;
 GRANT ALL ON SCHEMA regress_other TO regress_all;
@@ -67,5 +84,5 @@ SELECT * FROM hilo.attach_all(NULL);
 SELECT * FROM hilo.detach_all(NULL);
 
 SET client_min_messages = warning;
-DROP SCHEMA "Regress All", regress_other, regress_empty CASCADE;
+DROP SCHEMA "Regress All", regress_other, regress_empty, regress_typed CASCADE;
 DROP ROLE regress_all;
