@@ -127,6 +127,48 @@ sql(q{CREATE ROLE stranger; CREATE TABLE ours (id serial PRIMARY KEY); SELECT hi
 	CREATE TABLE theirs (id bigint PRIMARY KEY DEFAULT hilo.nextval('ours_id_seq')); INSERT INTO theirs SELECT generate_series(1, 100000)});
 is(sql('INSERT INTO ours DEFAULT VALUES RETURNING id'), 1, 'ids in the table of a stranger do not count');
 
+# Nor do ten thousand of them make a draw longer: neither the first one of a session, nor one after DDL.
+sub pages_read
+{
+	my ($draw) = @_;
+	my $session = session($node);
+	my $read = 0;
+
+	foreach (1 .. 2)
+	{
+		my ($hit, $missed) = $session->query("EXPLAIN (ANALYZE, BUFFERS) SELECT $draw") =~ /Buffers: shared hit=(\d+)(?: read=(\d+))?/
+		  or die 'no buffers';
+		$read += $hit + ($missed // 0);
+		$session->query('ALTER TABLE ours ALTER id SET STATISTICS 50');
+	}
+	$session->finish;
+	return $read;
+}
+my @draws = (q{hilo.nextval('ours_id_seq')}, q{hilo_next_number('ours')});
+sql(q{SELECT hilo.bind('ours', 'ours', 'id')});
+my %read = map { $_ => pages_read($_) } @draws;
+sql(q{SET ROLE stranger; DO $$ BEGIN FOR i IN 1 .. 10 LOOP
+	EXECUTE (SELECT format('CREATE TABLE wide_%s (%s)', i, string_agg(format('c%s bigint DEFAULT nextval(%L), n%1$s bigint DEFAULT hilo_next_number(''ours'')',
+		c, 'ours_id_seq'::regclass::oid), ', ')) FROM generate_series(1, 500) c); END LOOP; END $$});
+is(sql(q{SELECT count(*) FROM pg_attrdef WHERE adrelid::regclass::text LIKE 'wide%'}), 10000, 'a stranger has ten thousand defaults');
+cmp_ok(pages_read($_), '<', 2 * $read{$_}, "$_ does not look at them, with $read{$_} pages read before") foreach @draws;
+
+# Rows of a role that may insert, wherever the search looks next, do not drive the sequence away.
+attached('driven', 'id bigserial PRIMARY KEY');
+sql('GRANT SELECT, INSERT ON driven TO stranger; GRANT USAGE ON SEQUENCE driven_id_seq TO stranger');
+$session = session($node);
+$session->query('SET ROLE stranger; INSERT INTO driven DEFAULT VALUES');
+my $rows = 0;
+while ($rows < 2000)
+{
+	$rows += $session->query_safe(q{WITH placed AS (INSERT INTO driven SELECT n FROM (
+			SELECT currval('driven_id_seq') + (1::bigint << k) + d FROM generate_series(0, 61) k, generate_series(0, 1) d) AS _ (n)
+			ON CONFLICT DO NOTHING RETURNING id) SELECT count(*) FROM placed});
+	$session->query('INSERT INTO driven DEFAULT VALUES');
+}
+cmp_ok($session->query(q{SELECT currval('driven_id_seq')}), '<', 1 << 28, "$rows rows where the search looks next do not drive the sequence away");
+$session->finish;
+
 # Who waits to lock the table is in nobody's way who has it locked already.
 attached('awaited', 'id bigserial PRIMARY KEY, x int');
 sql('INSERT INTO awaited SELECT generate_series(1, 3)');
