@@ -151,22 +151,22 @@ sql(q{SET ROLE stranger; DO $$ BEGIN FOR i IN 1 .. 10 LOOP
 	EXECUTE (SELECT format('CREATE TABLE wide_%s (%s)', i, string_agg(format('c%s bigint DEFAULT nextval(%L), n%1$s bigint DEFAULT hilo_next_number(''ours'')',
 		c, 'ours_id_seq'::regclass::oid), ', ')) FROM generate_series(1, 500) c); END LOOP; END $$});
 is(sql(q{SELECT count(*) FROM pg_attrdef WHERE adrelid::regclass::text LIKE 'wide%'}), 10000, 'a stranger has ten thousand defaults');
-cmp_ok(pages_read($_), '<', 2 * $read{$_}, "$_ does not look at them, with $read{$_} pages read before") foreach @draws;
+cmp_ok(pages_read($_), '<', 2 * $read{$_}, "$_ does not look at them") foreach @draws;
 
 # Rows of a role that may insert, wherever the search looks next, do not drive the sequence away.
 attached('driven', 'id bigserial PRIMARY KEY');
 sql('GRANT SELECT, INSERT ON driven TO stranger; GRANT USAGE ON SEQUENCE driven_id_seq TO stranger');
 $session = session($node);
 $session->query('SET ROLE stranger; INSERT INTO driven DEFAULT VALUES');
-my $rows = 0;
-while ($rows < 2000)
+for (1 .. 32)
 {
-	$rows += $session->query_safe(q{WITH placed AS (INSERT INTO driven SELECT n FROM (
-			SELECT currval('driven_id_seq') + (1::bigint << k) + d FROM generate_series(0, 61) k, generate_series(0, 1) d) AS _ (n)
-			ON CONFLICT DO NOTHING RETURNING id) SELECT count(*) FROM placed});
+	$session->query(q{INSERT INTO driven SELECT currval('driven_id_seq') + n FROM (
+		SELECT generate_series(1, 2) UNION SELECT 2 + (1::bigint << k) FROM generate_series(0, 61) k) AS _ (n) ON CONFLICT DO NOTHING});
 	$session->query('INSERT INTO driven DEFAULT VALUES');
 }
-cmp_ok($session->query(q{SELECT currval('driven_id_seq')}), '<', 1 << 28, "$rows rows where the search looks next do not drive the sequence away");
+my ($rows, $driven) = split /\|/, $session->query(q{SELECT count(*), currval('driven_id_seq') FROM driven});
+cmp_ok($driven, '<', 1 << 28, "$rows rows where the search looks next do not drive the sequence away");
+cmp_ok($rows, '>', 1900, 'these are many');
 $session->finish;
 
 # Who waits to lock the table is in nobody's way who has it locked already.

@@ -88,7 +88,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush lsn redo storage checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-passed look-invalid look-empty look-code look-block'
+names='none flush lsn redo storage checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
 mutant() {
     case $1 in
         none)
@@ -346,7 +346,7 @@ mutant() {
         look-text)
             about="the first power of two that is free ends the search far above the ids"
             replace free_search.c 'if (number - taken > DOUBTFUL_DISTANCE)' 'if (false)'
-            look() { sql sql/free_limits.sql '^[-+]'; } ;;
+            look() { sql sql/free_limits.sql '^[-+]' && tap 039_look.pl 'do not drive the sequence away'; } ;;
         look-separator)
             about="a collection's own separator does not count for ids that are looked up one by one"
             replace session.c '												   hilo_collection_separator(collection),
@@ -367,6 +367,31 @@ mutant() {
             about="a binding counts although the table has another owner"
             replace binding.c 'if (owner == NULL || strcmp(owner, NameStr(binding->owner)) != 0)' 'if (owner == NULL)'
             look() { tap 044_owner.pl '.'; } ;;
+        look-dependants)
+            about="the look asks what depends on the sequence"
+            replace look.c '#include "catalog/pg_am.h"
+' '#include "access/table.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+'
+            replace look.c '	is_identity = sequenceIsOwned(' '	{
+		Relation	depend = table_open(DependRelationId, AccessShareLock);
+		ScanKeyData keys[2];
+		SysScanDesc scan;
+
+		ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+					ObjectIdGetDatum(RelationRelationId));
+		ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
+					ObjectIdGetDatum(sequence));
+		scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, 2, keys);
+		while (HeapTupleIsValid(systable_getnext(scan)))
+			continue;
+		systable_endscan(scan);
+		table_close(depend, AccessShareLock);
+	}
+	is_identity = sequenceIsOwned('
+            look() { tap 039_look.pl 'does not look at them'; } ;;
         look-passed)
             about="any number of dead entries is passed"
             replace look.c '		if (++passed > most_passed || row_counts' '		if (row_counts'
