@@ -125,12 +125,17 @@ my $draw = q{SELECT hilo.nextval('copied')};
 $node->safe_psql('postgres', 'CREATE DATABASE original');
 $node->safe_psql('original', q{CREATE EXTENSION hilo; CREATE SEQUENCE copied});
 $node->safe_psql('original', $draw) for 1 .. 2;
+my $claim = q{SELECT high FROM hilo_reserve('copied', 1)};
+$node->safe_psql('original', $claim);
 $node->safe_psql('postgres', 'SET wal_skip_threshold = 0; CREATE DATABASE copy TEMPLATE original STRATEGY wal_log');
 my $copied = $node->safe_psql('copy', $draw);
+$node->safe_psql('copy', $claim) for 1 .. 4;
+my $claimed = $node->safe_psql('copy', $claim);
 $node->stop('immediate');
 $node->start;
 cmp_ok($node->safe_psql('postgres', q{SELECT hilo.nextval('ends')}), '>', 3, 'and the move is not gone after a crash');
 cmp_ok($node->safe_psql('copy', $draw), '>', $copied, 'nor is what was drawn in a copy of the database');
+cmp_ok($node->safe_psql('copy', $claim), '>', $claimed, 'and claimed there');
 
 $node->stop;
 done_testing();

@@ -43,7 +43,7 @@ my @changes = (
 	{
 		what => 'draw', before => $drawn,
 		sql => "SELECT hilo_next('NAME')",
-		at => [ 'row locked' => 'kill', @flush ],
+		at => [ 'row locked' => 'kill', 'redo pointer read' => 'kill', @flush ],
 	},
 	{
 		what => 'reserve', before => $drawn,

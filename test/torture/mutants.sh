@@ -88,7 +88,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush lsn redo storage checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
+names='none flush lsn redo storage elsewhere checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
 mutant() {
     case $1 in
         none)
@@ -112,6 +112,11 @@ mutant() {
             replace row.c '		before->logged_in == change->storage &&
 ' ''
             look() { tap 010_ahead.pl 'another tablespace: no number comes twice'; } ;;
+        elsewhere)
+            about="a claim needs no record although the row is of another database"
+            replace row.c ' &&
+		before->epoch == row->epoch && before->home == row->home)' ')'
+            look() { tap 027_wal_level_minimal.pl 'and claimed there'; } ;;
         checkpoint)
             about="a checkpoint does not wait for a claim that has read the redo pointer"
             replace row.c '		MyProc->delayChkptFlags |= DELAY_CHKPT_START;
