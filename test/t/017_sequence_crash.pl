@@ -118,7 +118,7 @@ note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for sort keys %$seen;
 #
 $node->start;
 my $session = session($node);
-my @shown = map { $session->query("BEGIN; SELECT hilo.nextval('alone')") } 1 .. 40;
+my @shown = map { scalar $session->query("BEGIN; SELECT hilo.nextval('alone')") } 1 .. 40;
 $node->stop('immediate');
 $session->hang_up;
 $node->start;

@@ -41,7 +41,7 @@ sub draw_from_all
 	foreach my $sequence (sort keys %database)
 	{
 		my @sessions = map { session($node, dbname => $database{$sequence}) } 1, 2;
-		$drawn{$sequence} = [ map { $_->query("SELECT hilo.nextval('$sequence')") } @sessions, @sessions ];
+		$drawn{$sequence} = [ map { $_->query_safe("SELECT hilo.nextval('$sequence')") } @sessions, @sessions ];
 		note("$sequence: @{ $drawn{$sequence} }");
 		$_->finish for @sessions;
 	}
