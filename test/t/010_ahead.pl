@@ -126,7 +126,7 @@ foreach my $case ([ 'client', 32 ], [ 'rare', 1 ])
 # A checkpoint waits while a session, which has seen that its record is newer than the last
 # checkpoint, has not changed the page yet
 #
-claim('held', 1);
+claim($_, 1) foreach 'held', 'flushed';
 my $at = row_of('held', 'logged_at');
 wait_until('the page is not dirty', sub {
 	$other->query_safe(q{SET enable_seqscan = off; SET enable_bitmapscan = off;
@@ -145,10 +145,10 @@ cmp_ok(claim('held', 1), '>', $shown, 'and no number comes twice');
 #
 # A claim without a record flushes that of another session
 #
-claim('flushed', 1);
+my $max = claim('flushed', 1);
 $other->query_safe(q{SET test.failure_point = 'before flush:wait'});
 $other->start(q{SELECT hilo_reserve('flushed', 40)});
-wait_until('another session has claimed, and not flushed', sub { row_of('flushed', 'max') == 41 });
+wait_until('another session has claimed, and not flushed', sub { row_of('flushed', 'max') == $max + 40 });
 $at = row_of('flushed', 'logged_at');
 $shown = claim('flushed', 1);
 is(row_of('flushed', 'logged_at'), $at, 'a claim writes no record');

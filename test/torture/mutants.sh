@@ -98,7 +98,7 @@ mutant() {
             about="claims are not flushed"
             replace row.c '	XLogFlush(lsn);
 ' ''
-            look() { torture 0.5 'repeated: '; } ;;
+            look() { tap 010_crash.pl 'no number came twice'; } ;;
         lsn)
             about="a claim needs no record although the page was logged as it is since"
             replace row.c 'before->logged_at == lsn &&' 'before->logged_at <= lsn &&'
@@ -266,7 +266,7 @@ mutant() {
             replace sequence.c '	return lsn > GetRedoRecPtr() &&
 ' '	return
 '
-            look() { tap 017_sequence_logged.pl 'above what was shown'; } ;;
+            look() { tap 017_sequence_checkpoint.pl 'hilo.nextval.*was shown'; } ;;
         seq-lot)
             about="the page of a sequence is logged without the lot"
             replace sequence.c '	page_data(copy.data)->last_value = lot.end;
@@ -300,7 +300,7 @@ mutant() {
             replace sequence.c '	WaitForLockers(tag, ShareLock, false);
 ' '	(void) tag;
 '
-            look() { tap 092_readers.pl '.'; } ;;
+            look() { tap 093_horizon.pl 'ends the wait'; } ;;
         look-none)
             about="nobody looks"
             replace look.c '	if (ids->places == NIL || window_has' '	if (true || window_has'
