@@ -100,6 +100,11 @@ INSERT INTO narrow VALUES (2147483643), (2147483646);
 SELECT setval('wide', 2147483640);
 INSERT INTO narrow (x) SELECT 0 FROM generate_series(1, 5) RETURNING id;
 INSERT INTO narrow (x) VALUES (0);
+-- A hole below the column's end is found, though the sequence goes on above it.
+TRUNCATE narrow;
+INSERT INTO narrow SELECT i FROM generate_series(2147483601, 2147483647) i WHERE i <> 2147483645;
+SELECT setval('wide', 2147483600);
+INSERT INTO narrow (x) VALUES (0) RETURNING id;
 CREATE TABLE small (id smallserial PRIMARY KEY, x int);
 ALTER TABLE small ALTER id SET DEFAULT hilo.nextval('small_id_seq');
 INSERT INTO small SELECT generate_series(1, 32766);
