@@ -134,8 +134,8 @@ wait_until('the page is not dirty', sub {
 	return !$other->query_safe(q{SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode = pg_relation_filenode('hilo.hilo')}) });
 $session->start(q{SET test.failure_point = 'redo pointer read:pause'; SELECT low FROM hilo_reserve('held', 1)});
 paused($node);
-$other->query_safe(q{SET statement_timeout = '1s'});
-is($other->error_of('CHECKPOINT'), '57014', 'a checkpoint waits for a claim that has read the redo pointer');
+is($other->error_of("SET statement_timeout = '1s';\nCHECKPOINT"), '57014', 'a checkpoint waits for a claim that has read the redo pointer');
+$other->query_safe('RESET statement_timeout');
 go_on($node);
 my $shown = $session->result;
 wait_until('the checkpoint has ended', sub { $other->query_safe("SELECT redo_lsn > '$at' FROM pg_control_checkpoint()") eq 't' });

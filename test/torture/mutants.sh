@@ -88,7 +88,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush lsn redo storage elsewhere checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
+names='none flush lsn redo storage elsewhere checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
 mutant() {
     case $1 in
         none)
@@ -364,10 +364,6 @@ mutant() {
             about="the tag that a default gives does not count for ids that are looked up one by one"
             replace session.c 'if (form == &entry->text.given)' 'if (false)'
             look() { sql sql/look.sql '^[-+]'; } ;;
-        look-form)
-            about="numbers that were looked at as ids of another form are not looked at again"
-            replace session.c 'if (make_text(entry) && entry->ids != NULL)' 'if (make_text(entry) && false)'
-            look() { sql sql/separator.sql '^[-+]'; } ;;
         look-stranger)
             about="a binding counts although the table has another owner"
             replace binding.c 'if (owner == NULL || strcmp(owner, NameStr(binding->owner)) != 0)' 'if (owner == NULL)'
