@@ -415,7 +415,7 @@ mutant() {
         look-block)
             about="a block is not looked at"
             replace session.c '		if (!hilo_ids_have(entry->ids, claim->range.low, claim->range.high, &id))' '		if (true)'
-            look() { sql sql/bind_free.sql '^[-+]'; } ;;
+            look() { sql sql/look.sql '^[-+]'; } ;;
         *)
             usage ;;
     esac
