@@ -613,7 +613,7 @@ sub hub_node
 	my ($name, $conf, %init) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init(%init);
+	$node->init(allows_streaming => 1, %init);
 	$node->append_conf('postgresql.conf', <<SETTINGS . ($conf // ''));
 autovacuum = off
 max_connections = 40
