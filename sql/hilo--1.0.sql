@@ -387,351 +387,144 @@ COMMENT ON FUNCTION hilo.assign_id() IS
     'hilo_document_id() does; arguments: the column, and the collection if not the table''s name';
 
 --
--- What columns draw from
+-- Attach and detach
 --
 -- Names with an underscore are the extension's own business.  The functions in SQL run as the
 -- caller; with their search_path, names and operators are the server's.
 --
 CREATE FUNCTION hilo._draws(expression pg_node_tree, OUT sequence oid, OUT function text)
-    RETURNS record
-    LANGUAGE C STABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'hilo_draws_of';
-COMMENT ON FUNCTION hilo._draws(pg_node_tree) IS
-    'the sequence that a stored default draws from, and by which function, nextval or '
-    'hilo.nextval, if it is one call with a constant sequence and nothing around it but casts; '
-    'else null';
-
-CREATE FUNCTION hilo._tree(relation regclass)
-    RETURNS SETOF regclass
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    WITH RECURSIVE tree(relation) AS (
-        SELECT _tree.relation::oid
-        UNION
-        SELECT i.inhrelid
-        FROM tree t
-            JOIN pg_inherits i ON i.inhparent = t.relation
-    )
-    SELECT t.relation::regclass FROM tree t ORDER BY t.relation <> _tree.relation, t.relation
-$$;
-COMMENT ON FUNCTION hilo._tree(regclass) IS
-    'a table, and then its partitions and children';
+    LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws_of';
+COMMENT ON FUNCTION hilo._draws IS
+    'the sequence and the function of a default that is just one call';
 
 -- The default may be that of a domain.  The setting makes the server write it in one way.  A
 -- default has no columns in it, so its relation need not be named, which would wait for locks.
-CREATE FUNCTION hilo._default(relation regclass, column_number int2)
-    RETURNS text
+CREATE FUNCTION hilo._default(relation regclass, column_number int2) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp
     SET quote_all_identifiers = off
 AS $$
-    SELECT pg_get_expr(COALESCE(d.adbin, t.typdefaultbin), '0'::oid)
+    SELECT pg_get_expr(COALESCE(d.adbin, t.typdefaultbin), 0)
     FROM pg_attribute a
         JOIN pg_type t ON t.oid = a.atttypid
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-    WHERE a.attrelid = _default.relation AND a.attnum = _default.column_number
+    WHERE a.attrelid = relation
+        AND a.attnum = column_number
         AND a.attgenerated = ''
 $$;
-COMMENT ON FUNCTION hilo._default(regclass, int2) IS
-    'the default of a column, or else of its domain; null: there is none';
+COMMENT ON FUNCTION hilo._default(regclass, int2) IS 'the default of a column, or of its domain';
 
-CREATE FUNCTION hilo._mentions_nextval(expression text)
-    RETURNS boolean
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$ SELECT COALESCE(expression ~ '(^|[^[:alnum:]_$])nextval[(]', false) $$;
-COMMENT ON FUNCTION hilo._mentions_nextval(text) IS
-    'whether a default calls a function of the name nextval';
-
-CREATE FUNCTION hilo._identity_sequence(relation regclass, column_number int2)
-    RETURNS oid
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT d.objid
-    FROM pg_depend d
-        JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
-    WHERE d.refclassid = 'pg_class'::regclass
-        AND d.refobjid = _identity_sequence.relation
-        AND d.refobjsubid = _identity_sequence.column_number
-        AND d.classid = 'pg_class'::regclass
-        AND d.deptype = 'i'
-$$;
-COMMENT ON FUNCTION hilo._identity_sequence(regclass, int2) IS
-    'the sequence of an identity column; null: it has none of its own';
-
-CREATE FUNCTION hilo._owner(sequence oid, OUT relation oid, OUT column_number int2)
-    RETURNS record
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT d.refobjid, d.refobjsubid::int2
-    FROM pg_depend d
-    WHERE d.classid = 'pg_class'::regclass
-        AND d.objid = _owner.sequence
-        AND d.objsubid = 0
-        AND d.refclassid = 'pg_class'::regclass
-        AND d.refobjsubid > 0
-        AND d.deptype IN ('a', 'i')
-$$;
-COMMENT ON FUNCTION hilo._owner(oid) IS
-    'the column that owns a sequence, as serial and identity columns do; null: none';
-
--- pg_depend knows each sequence that a default names as a constant.  nextval itself is in no
--- pg_depend, because it cannot be dropped.
-CREATE FUNCTION hilo._drawing(
-    OUT relation oid,
-    OUT column_number int2,
-    OUT sequence oid,
-    OUT draws text,
-    OUT is_alone boolean)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT d.adrelid, d.adnum, s.oid,
-        COALESCE(w.function, CASE WHEN EXISTS (
-            SELECT
-            FROM pg_depend f
-            WHERE f.classid = 'pg_attrdef'::regclass AND f.objid = d.oid
-                AND f.refclassid = 'pg_proc'::regclass
-                AND f.refobjid = 'hilo.nextval(regclass)'::regprocedure
-            ) THEN 'hilo.nextval' ELSE 'nextval' END),
-        w.sequence IS NOT NULL
-    FROM pg_attrdef d
-        JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid
-            AND n.refclassid = 'pg_class'::regclass
-        JOIN pg_class s ON s.oid = n.refobjid AND s.relkind = 'S',
-        hilo._draws(d.adbin) w
-    WHERE hilo._mentions_nextval(hilo._default(d.adrelid, d.adnum))
-    UNION ALL
-    SELECT a.attrelid, a.attnum, s.sequence, 'identity', true
-    FROM pg_attribute a, hilo._identity_sequence(a.attrelid, a.attnum) s(sequence)
-    WHERE a.attidentity <> '' AND s.sequence IS NOT NULL
-$$;
-COMMENT ON FUNCTION hilo._drawing() IS
-    'columns that draw from sequences, by nextval, hilo.nextval or identity; is_alone: by nothing '
-    'else but casts';
-
---
--- Attach and detach
---
-
--- The single-column primary key of a table, if no column is named.
-CREATE FUNCTION hilo._id_column(relation regclass, INOUT column_name name)
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF relation IS NULL THEN
-        RAISE EXCEPTION 'relation must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
-    END IF;
-    IF (SELECT c.relkind NOT IN ('r', 'p') FROM pg_class c WHERE c.oid = relation) THEN
-        RAISE EXCEPTION '% is not a table', relation
-            USING ERRCODE = 'wrong_object_type',
-                HINT = 'Name the table whose column draws the numbers.';
-    END IF;
-    IF column_name IS NULL THEN
-        SELECT a.attname INTO column_name
-        FROM pg_index i
-            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-        WHERE i.indrelid = relation AND i.indisprimary AND i.indnkeyatts = 1;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION 'table % has no single-column primary key', relation
-                USING ERRCODE = 'undefined_object',
-                    HINT = 'Name the column as the second argument.';
-        END IF;
-    END IF;
-    PERFORM FROM pg_attribute a
-    WHERE a.attrelid = relation AND a.attname = column_name
-        AND a.attnum > 0 AND NOT a.attisdropped;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'column "%" of table % does not exist', column_name, relation
-            USING ERRCODE = 'undefined_column';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION hilo._id_column(regclass, name) IS
-    'the column that hilo.attach() and hilo.detach() are to change; an error if there is none';
-
--- What can be attached is exactly nextval of one sequence, because then nothing is lost when
--- it is put back.
-CREATE FUNCTION hilo._refuse_default(relation regclass, column_name name, function text)
-    RETURNS void
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
+-- Only a default that is exactly nextval of one sequence is changed, because then nothing is
+-- lost when it is changed back.
+CREATE FUNCTION hilo._switch(relation regclass, column_name name, function text) RETURNS text
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     attribute pg_attribute;
+    part record;
+    wanted text;
     stored text;
-    sequence text;
-    problem text;
-    advice text;
 BEGIN
     SELECT a.* INTO attribute
     FROM pg_attribute a
-    WHERE a.attrelid = relation AND a.attname = column_name;
-    stored := hilo._default(relation, attribute.attnum);
-    sequence := COALESCE(pg_get_serial_sequence(relation::text, column_name), (
-        SELECT min(d.sequence::regclass::text)
-        FROM hilo._drawing() d
-        WHERE d.relation = _refuse_default.relation AND d.column_number = attribute.attnum));
-    advice := format('Write ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s(%L);', relation,
-        column_name, function, COALESCE(sequence, 'name of a sequence'));
-    IF attribute.attidentity <> '' THEN
-        problem := 'is an identity column';
-        advice := CASE function
-            WHEN 'nextval' THEN 'It draws by nextval unless hilo.sequences is on.'
-            ELSE 'SET hilo.sequences = on lets it draw as hilo.nextval does.' END;
-    ELSIF attribute.attgenerated <> '' THEN
-        problem := 'is a generated column';
-        advice := 'Only a default can draw.';
-    ELSIF (SELECT t.typcategory = 'S' FROM pg_type t WHERE t.oid = attribute.atttypid) THEN
-        problem := format('has type %s', format_type(attribute.atttypid, attribute.atttypmod));
-        advice := format('Write ALTER TABLE %s ALTER COLUMN %I SET DEFAULT hilo_next(%L);',
-            relation, column_name, (SELECT c.relname FROM pg_class c WHERE c.oid = relation));
-    ELSIF stored IS NULL THEN
-        problem := 'has no default';
-    ELSIF NOT attribute.atthasdef THEN
-        problem := format('has the default of its domain, %s', stored);
-    ELSE
-        problem := format('has the default %s', stored);
+        LEFT JOIN pg_index i
+            ON i.indrelid = a.attrelid AND i.indisprimary AND i.indnkeyatts = 1
+    WHERE a.attrelid = relation
+        AND a.attnum > 0
+        AND COALESCE(a.attname = column_name, a.attnum = i.indkey[0]);
+    IF relation IS NULL THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'relation must not be null';
+    ELSIF NOT FOUND AND column_name IS NULL THEN
+        RAISE undefined_object USING
+            MESSAGE = format('table %s has no single-column primary key', relation),
+            HINT = 'Name the column as the second argument.';
+    ELSIF NOT FOUND THEN
+        RAISE undefined_column USING
+            MESSAGE = format('column "%s" of table %s does not exist', column_name, relation);
+    ELSIF attribute.attidentity <> '' THEN
+        RAISE feature_not_supported USING
+            MESSAGE = format('column "%s" of table %s is an identity column',
+                attribute.attname, relation),
+            HINT = 'SET hilo.sequences = on lets it draw as hilo.nextval does.';
     END IF;
-    RAISE EXCEPTION 'column "%" of table % %', column_name, relation, problem
-        USING ERRCODE = 'feature_not_supported', HINT = advice;
-END
-$$;
-COMMENT ON FUNCTION hilo._refuse_default(regclass, name, text) IS
-    'raise the error of hilo.attach() or hilo.detach() for a column whose default is not exactly '
-    'nextval of a sequence';
-
-CREATE FUNCTION hilo._set_function(relation regclass, column_name name, function text)
-    RETURNS text
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    part regclass;
-    number int2;
-    draws record;
-BEGIN
-    FOR part IN SELECT t FROM hilo._tree(relation) t LOOP
-        SELECT a.attnum INTO number
-        FROM pg_attribute a
-        WHERE a.attrelid = part AND a.attname = column_name;
-        SELECT w.* INTO draws
-        FROM pg_attribute a
-            LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum,
-            hilo._draws(d.adbin) w
-        WHERE a.attrelid = part AND a.attnum = number AND a.attgenerated = '';
-        IF draws.sequence IS NOT NULL THEN
-            -- Not more than needed: it waits for all who use the table.
-            CONTINUE WHEN draws.function = function;
+    FOR part IN
+        WITH RECURSIVE tree(relation) AS (
+            SELECT _switch.relation::oid
+            UNION
+            SELECT i.inhrelid
+            FROM tree t
+                JOIN pg_inherits i ON i.inhparent = t.relation
+        )
+        SELECT c.oid::regclass AS relation, c.relname AS name, w.sequence, w.function,
+            hilo._default(a.attrelid, a.attnum) AS stored
+        FROM tree t
+            JOIN pg_class c ON c.oid = t.relation
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute.attname
+            LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+            CROSS JOIN hilo._draws(d.adbin) w
+        ORDER BY c.oid <> _switch.relation, c.oid
+    LOOP
+        IF part.function <> function THEN
             EXECUTE format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s(%L::regclass)',
-                part, column_name, function, draws.sequence::regclass);
-        ELSIF part = relation THEN
-            PERFORM hilo._refuse_default(relation, column_name, function);
-        ELSE
-            RAISE NOTICE 'column "%" of table % keeps its default: %', column_name, part,
-                COALESCE(hilo._default(part, number), 'none');
+                part.relation, attribute.attname, function, part.sequence::regclass);
+        ELSIF part.function IS NULL AND part.relation <> relation THEN
+            RAISE NOTICE 'column "%" of table % keeps its default: %',
+                attribute.attname, part.relation, COALESCE(part.stored, 'none');
+        ELSIF part.function IS NULL THEN
+            wanted := format('%s(%L)', function, COALESCE(
+                pg_get_serial_sequence(relation::text, attribute.attname), 'name of a sequence'));
+            IF attribute.atttypid IN ('text'::regtype, 'varchar'::regtype) THEN
+                wanted := format('hilo_next(%L)', part.name);
+            END IF;
+            RAISE feature_not_supported USING
+                MESSAGE = format('column "%s" of table %s %s', attribute.attname, relation,
+                    COALESCE('has the default ' || part.stored, 'has no default')),
+                HINT = format('Write ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s;',
+                    relation, attribute.attname, wanted);
         END IF;
     END LOOP;
-    RETURN hilo._default(relation, a.attnum)
-    FROM pg_attribute a
-    WHERE a.attrelid = relation AND a.attname = column_name;
-END
-$$;
-COMMENT ON FUNCTION hilo._set_function(regclass, name, text) IS
-    'let the defaults of a column that draw from a sequence call that function, nextval or '
-    'hilo.nextval, in the table, its partitions and children; returns the default of the table';
-
-CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL)
-    RETURNS text
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    stored text;
-BEGIN
-    column_name := hilo._id_column(relation, column_name);
-    stored := hilo._set_function(relation, column_name, 'hilo.nextval');
-    RAISE NOTICE 'column "%" of table % has the default %', column_name, relation, stored;
+    stored := hilo._default(relation, attribute.attnum);
+    RAISE NOTICE 'column "%" of table % has the default %', attribute.attname, relation, stored;
     RETURN stored;
 END
 $$;
-COMMENT ON FUNCTION hilo.attach(regclass, name) IS
-    'let a column whose default is exactly nextval of a sequence draw by hilo.nextval from the '
-    'same one, in the table, its partitions and children; without a column, the single-column '
-    'primary key; returns the new default; 0A000 for an identity column, and for another default '
-    'or none';
+COMMENT ON FUNCTION hilo._switch(regclass, name, text) IS 'what hilo.attach() and hilo.detach() do';
 
-CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL)
-    RETURNS text
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    stored text;
-BEGIN
-    column_name := hilo._id_column(relation, column_name);
-    stored := hilo._set_function(relation, column_name, 'nextval');
-    RAISE NOTICE 'column "%" of table % has the default %', column_name, relation, stored;
-    RETURN stored;
-END
-$$;
-COMMENT ON FUNCTION hilo.detach(regclass, name) IS
-    'undo hilo.attach(): let the column draw by nextval from the same sequence; arguments, result '
-    'and errors as there';
+CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL) RETURNS text
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    RETURN hilo._switch(relation, column_name, 'hilo.nextval');
+COMMENT ON FUNCTION hilo.attach IS
+    'let the default of a column call hilo.nextval instead of nextval; returns it';
 
--- A partition or a child is left to its parent, unless it has another default.  The parent of
--- a child may be in another schema, where nobody asked for a change.
-CREATE FUNCTION hilo._mentioning(schema regnamespace, OUT relation regclass, OUT column_name name)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT c.oid::regclass, a.attname
-    FROM pg_class c
-        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped,
-        hilo._default(c.oid, a.attnum) stored
-    WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p', 'v', 'f')
-        AND (a.attidentity <> '' OR hilo._mentions_nextval(stored))
-        AND NOT EXISTS (
-            SELECT
-            FROM pg_inherits i
-                JOIN pg_class p ON p.oid = i.inhparent AND p.relnamespace = schema
-                JOIN pg_attribute b ON b.attrelid = p.oid AND b.attname = a.attname
-            WHERE i.inhrelid = c.oid AND b.attidentity = a.attidentity
-                AND hilo._default(p.oid, b.attnum) IS NOT DISTINCT FROM stored)
-    ORDER BY c.relname, a.attnum
-$$;
-COMMENT ON FUNCTION hilo._mentioning(regnamespace) IS
-    'the columns of a schema that hilo.attach_all() and hilo.detach_all() are about';
+CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    RETURN hilo._switch(relation, column_name, 'nextval');
+COMMENT ON FUNCTION hilo.detach IS 'let the default of a column call nextval again; returns it';
 
-CREATE FUNCTION hilo._set_all(
-    schema regnamespace,
-    function text,
-    done text,
-    OUT relation regclass,
-    OUT column_name name,
-    OUT result text)
-    RETURNS SETOF record
-    LANGUAGE plpgsql
+CREATE FUNCTION hilo._switch_all(schema regnamespace, function text, done text)
+    RETURNS TABLE (relation regclass, column_name name, result text)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
     SET search_path = pg_catalog, pg_temp
+    SET client_min_messages = warning
 AS $$
 DECLARE
     advice text;
 BEGIN
     IF schema IS NULL THEN
-        RAISE EXCEPTION 'schema must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
+        RAISE null_value_not_allowed USING MESSAGE = 'schema must not be null';
     END IF;
-    FOR relation, column_name IN SELECT * FROM hilo._mentioning(schema) LOOP
+    FOR relation, column_name IN
+        SELECT c.oid, a.attname
+        FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+        WHERE c.relnamespace = schema
+            AND c.relkind IN ('r', 'p', 'v', 'f')
+            AND (a.attidentity <> '' OR hilo._default(c.oid, a.attnum) ~ '[[:<:]]nextval[(]')
+        ORDER BY c.relname, a.attnum
+    LOOP
         BEGIN
-            column_name := hilo._id_column(relation, column_name);
-            PERFORM hilo._set_function(relation, column_name, function);
+            PERFORM hilo._switch(relation, column_name, function);
             result := done;
         EXCEPTION WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS advice = PG_EXCEPTION_HINT;
@@ -741,537 +534,301 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION hilo._set_all(regnamespace, text, text) IS
-    'what hilo.attach_all() and hilo.detach_all() do';
+COMMENT ON FUNCTION hilo._switch_all IS 'what hilo.attach_all() and hilo.detach_all() do';
 
-CREATE FUNCTION hilo.attach_all(
-    schema regnamespace,
-    OUT relation regclass,
-    OUT column_name name,
-    OUT result text)
-    RETURNS SETOF record
-    LANGUAGE sql
-    SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM hilo._set_all(schema, 'hilo.nextval', 'attached') $$;
-COMMENT ON FUNCTION hilo.attach_all(regnamespace) IS
-    'hilo.attach() for each column of a schema whose default mentions nextval, and what came of '
-    'it: attached, or the error; partitions and children are covered by the row of their parent '
-    'unless they have another default';
+CREATE FUNCTION hilo.attach_all(schema regnamespace)
+    RETURNS TABLE (relation regclass, column_name name, result text)
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    BEGIN ATOMIC SELECT * FROM hilo._switch_all(schema, 'hilo.nextval', 'attached'); END;
+COMMENT ON FUNCTION hilo.attach_all IS 'hilo.attach() for each default that mentions nextval';
 
-CREATE FUNCTION hilo.detach_all(
-    schema regnamespace,
-    OUT relation regclass,
-    OUT column_name name,
-    OUT result text)
-    RETURNS SETOF record
-    LANGUAGE sql
-    SET search_path = pg_catalog, pg_temp
-AS $$ SELECT * FROM hilo._set_all(schema, 'nextval', 'detached') $$;
-COMMENT ON FUNCTION hilo.detach_all(regnamespace) IS
-    'hilo.detach() for each column of a schema whose default mentions nextval, and what came of '
-    'it: detached, or the error; otherwise as hilo.attach_all()';
-
---
--- Sync
---
-CREATE FUNCTION hilo._highest_id(
-    relation regclass,
-    column_name name,
-    lowest boolean DEFAULT false,
-    OUT highest bigint,
-    OUT index_missing boolean)
-    RETURNS record
-    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_highest_id_of';
-COMMENT ON FUNCTION hilo._highest_id(regclass, name, boolean) IS
-    'the highest id of a column, or the lowest, from the ends of indexes of the table, its '
-    'partitions and children; null: none; index_missing: one with rows has no such index; 42501 '
-    'for who may not read the column, in all rows';
-
-CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint)
-    RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_move_sequence';
-COMMENT ON FUNCTION hilo._move_sequence(regclass, bigint) IS
-    'move a sequence to a number, or to the next one on its way, unless it is there or beyond; '
-    'number null: nowhere; returns where it is; 42501 for who may not UPDATE it, 2200H for a '
-    'number beyond its end';
-
-CREATE FUNCTION hilo._last_number(sequence oid, type oid)
-    RETURNS bigint
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT CASE WHEN q.seqincrement > 0 THEN LEAST(q.seqmax, w.high)
-        ELSE GREATEST(q.seqmin, -w.high - 1) END
-    FROM pg_sequence q
-        JOIN pg_type t ON t.oid = type,
-        LATERAL (SELECT CASE COALESCE(NULLIF(t.typbasetype, '0'::oid), t.oid)
-            WHEN 'int2'::regtype THEN 32767
-            WHEN 'int4'::regtype THEN 2147483647
-            ELSE 9223372036854775807 END) w(high)
-    WHERE q.seqrelid = sequence
-$$;
-COMMENT ON FUNCTION hilo._last_number(oid, oid) IS
-    'the last number of a sequence that fits a column of that type';
-
--- A sequence that a column draws from without owning it is passed over only where the column
--- of a parent owns it: that one has the row.
-CREATE FUNCTION hilo._synced(
-    one regclass,
-    OUT relation regclass,
-    OUT column_name name,
-    OUT sequence regclass,
-    OUT problem text)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    WITH owned AS (
-        SELECT o.relation, o.column_number, s.oid AS sequence
-        FROM pg_class s, hilo._owner(s.oid) o
-        WHERE s.relkind = 'S' AND o.relation IS NOT NULL
-    ), counter AS (
-        SELECT relation, column_number, sequence, o.relation IS NOT NULL AS is_owned,
-            COALESCE(d.is_alone, false) AS is_alone
-        FROM owned o FULL JOIN hilo._drawing() d USING (relation, column_number, sequence)
-    )
-    SELECT c.relation::regclass, a.attname, c.sequence::regclass,
-        CASE WHEN NOT c.is_owned THEN 'the column does not own the sequence'
-            WHEN NOT c.is_alone THEN 'the column owns the sequence without drawing from it'
-            WHEN t.oid NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
-                AND t.typbasetype NOT IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
-                THEN 'the column is no integer'
-            WHEN q.seqcycle THEN 'the sequence cycles' END
-    FROM counter c
-        JOIN pg_class r ON r.oid = c.relation AND NOT pg_is_other_temp_schema(r.relnamespace)
-        JOIN pg_attribute a ON a.attrelid = c.relation AND a.attnum = c.column_number
-        JOIN pg_type t ON t.oid = a.atttypid
-        JOIN pg_sequence q ON q.seqrelid = c.sequence
-    WHERE COALESCE(c.relation = one, true)
-        AND (c.is_owned OR NOT EXISTS (
-            SELECT FROM hilo._owner(c.sequence) o, hilo._tree(o.relation) t
-            WHERE t = c.relation))
-    ORDER BY c.relation::regclass::text COLLATE "C", c.column_number, c.sequence
-$$;
-COMMENT ON FUNCTION hilo._synced(regclass) IS
-    'the columns of a table, or of all, that own a sequence or draw from one, and why it is not '
-    'moved; null: it is';
-
-CREATE FUNCTION hilo._sync_column(
-    relation regclass,
-    column_name name,
-    sequence regclass,
-    problem text,
-    OUT was bigint,
-    OUT now bigint,
-    OUT result text)
-    RETURNS record
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    up boolean;
-    last bigint;
-    ids record;
-    statement text;
-BEGIN
-    IF problem IS NOT NULL THEN
-        result := concat('not moved: ', problem);
-        RETURN;
-    END IF;
-    SELECT q.seqincrement > 0, hilo._last_number(sequence, a.atttypid) INTO up, last
-    FROM pg_sequence q, pg_attribute a
-    WHERE q.seqrelid = sequence AND a.attrelid = relation AND a.attname = column_name;
-    ids := hilo._highest_id(relation, column_name, NOT up);
-    was := hilo._move_sequence(sequence, NULL);
-    now := was;
-    statement := format('SELECT setval(%L, %s(%s(%I), (SELECT last_value FROM %s))) FROM %s;',
-        sequence, CASE WHEN up THEN 'GREATEST' ELSE 'LEAST' END,
-        CASE WHEN up THEN 'max' ELSE 'min' END, column_name, sequence, relation);
-    IF ids.index_missing THEN
-        result := format('not moved: no index leads with the column; %s', statement);
-    ELSIF ids.highest IS NULL THEN
-        result := 'no ids';
-    ELSIF (CASE WHEN up THEN ids.highest <= was ELSE ids.highest >= was END) THEN
-        result := 'not behind the ids';
-    ELSIF (CASE WHEN up THEN ids.highest > last ELSE ids.highest < last END) THEN
-        result := format('not moved: it ends at %s, and there is the id %s; %s', last, ids.highest,
-            format('ALTER SEQUENCE %s AS bigint NO MAXVALUE NO MINVALUE;', sequence));
-    ELSIF 2 * abs(ids.highest::numeric - was) > abs(last::numeric - was) THEN
-        -- It is mostly a stray id, and the numbers could not be had back.
-        result := format('not moved: up to %s is more than half of what is left; %s',
-            ids.highest, statement);
-    ELSE
-        now := hilo._move_sequence(sequence, ids.highest);
-        result := 'moved';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION hilo._sync_column(regclass, name, regclass, text) IS
-    'what hilo.sync() does for one column and sequence';
-
---
--- Bound columns
---
-CREATE FUNCTION hilo._bound(
-    OUT collection text,
-    OUT relation oid,
-    OUT column_name name,
-    OUT type oid,
-    OUT named text)
-    RETURNS SETOF record
-    LANGUAGE sql STABLE PARALLEL SAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT b.collection, t.oid, b.column_name, t.type,
-        format('%I.%I', b.schema_name, b.table_name)
-    FROM hilo.binding b
-        LEFT JOIN LATERAL (
-            SELECT c.oid, COALESCE(NULLIF(y.typbasetype, '0'::oid), y.oid) AS type
-            FROM pg_namespace n
-                JOIN pg_class c ON c.relnamespace = n.oid
-                JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-                JOIN pg_type y ON y.oid = a.atttypid
-            WHERE n.nspname = b.schema_name
-                AND c.relname = b.table_name
-                AND a.attname = b.column_name
-                AND pg_get_userbyid(c.relowner) = b.owner
-        ) t ON true
-$$;
-COMMENT ON FUNCTION hilo._bound() IS
-    'the rows of hilo.binding, and the relation that each names; null: the row does not count';
-
--- Who may not read the counters gets nulls, and not an error.
-CREATE FUNCTION hilo._collection_state(collection text, OUT max bigint, OUT max_value bigint)
-    RETURNS record
-    LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-BEGIN
-    IF has_function_privilege('hilo._counters()', 'EXECUTE') THEN
-        SELECT c.max, c.max_value INTO max, max_value
-        FROM hilo._counters() c
-        WHERE c.name = collection;
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION hilo._collection_state(text) IS
-    'the max of a collection and its limit; null: there is none, or the caller may not read it';
-
-CREATE FUNCTION hilo._sync_bound(
-    relation regclass,
-    column_name name,
-    type oid,
-    collection text,
-    OUT was bigint,
-    OUT now bigint,
-    OUT result text)
-    RETURNS record
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    ids record;
-    limits record;
-BEGIN
-    limits := hilo._collection_state(collection);
-    was := limits.max;
-    now := was;
-    IF type IN ('text'::regtype, 'varchar'::regtype) THEN
-        result := format('not moved: the ids are text; '
-            'SELECT hilo.seed(%L, (SELECT max(hilo_number(%I)) FROM %s));',
-            collection, column_name, relation);
-        RETURN;
-    END IF;
-    ids := hilo._highest_id(relation, column_name);
-    IF ids.index_missing THEN
-        result := format('not moved: no index leads with the column; '
-            'SELECT hilo.seed(%L, (SELECT max(%I) FROM %s));',
-            collection, column_name, relation);
-    ELSIF ids.highest IS NULL THEN
-        result := 'no ids';
-    ELSIF ids.highest <= COALESCE(was, 0) THEN
-        result := 'not behind the ids';
-    ELSIF 2 * (ids.highest::numeric - COALESCE(was, 0))
-            > COALESCE(limits.max_value, 9223372036854775807)::numeric - COALESCE(was, 0) THEN
-        result := format('not moved: up to %s is more than half of what is left; '
-            'SELECT hilo.seed(%L, %s);', ids.highest, collection, ids.highest);
-    ELSE
-        now := hilo.seed(collection, ids.highest);
-        result := 'moved';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION hilo._sync_bound(regclass, name, oid, text) IS
-    'what hilo.sync() does for one bound column';
-
-CREATE FUNCTION hilo.sync(
-    relation regclass,
-    OUT column_name name,
-    OUT counter text,
-    OUT was bigint,
-    OUT now bigint,
-    OUT result text)
-    RETURNS SETOF record
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    sequence regclass;
-    problem text;
-    type oid;
-BEGIN
-    IF relation IS NULL THEN
-        RAISE EXCEPTION 'relation must not be null'
-            USING ERRCODE = 'null_value_not_allowed';
-    END IF;
-    IF (SELECT c.relkind NOT IN ('r', 'p', 'f') FROM pg_class c WHERE c.oid = relation) THEN
-        RAISE EXCEPTION '% is not a table', relation
-            USING ERRCODE = 'wrong_object_type';
-    END IF;
-    FOR column_name, sequence, problem IN
-        SELECT s.column_name, s.sequence, s.problem FROM hilo._synced(relation) s
-    LOOP
-        counter := sequence;
-        SELECT c.* INTO was, now, result
-        FROM hilo._sync_column(relation, column_name, sequence, problem) c;
-        RETURN NEXT;
-    END LOOP;
-    FOR column_name, type, counter IN
-        SELECT b.column_name, b.type, b.collection
-        FROM hilo._bound() b
-        WHERE b.relation = sync.relation
-        ORDER BY b.collection, b.column_name
-    LOOP
-        SELECT c.* INTO was, now, result
-        FROM hilo._sync_bound(relation, column_name, type, counter) c;
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-COMMENT ON FUNCTION hilo.sync(regclass) IS
-    'move what the table''s integer columns own and draw from, or are bound to, to the highest id '
-    'there, never down, at once and for good; a row for each counter: number that it was at, is '
-    'at now, and what was done or why not; 42501 for who may not read the column, UPDATE the '
-    'sequence, or execute hilo.seed()';
-
--- One table that is locked, or somebody else's, must not keep the others back.
-CREATE FUNCTION hilo.sync(
-    OUT relation regclass,
-    OUT column_name name,
-    OUT counter text,
-    OUT was bigint,
-    OUT now bigint,
-    OUT result text)
-    RETURNS SETOF record
-    LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    sequence regclass;
-    problem text;
-    type oid;
-BEGIN
-    FOR relation, column_name, sequence, problem IN
-        SELECT s.*
-        FROM hilo._synced(NULL) s
-        WHERE has_column_privilege(s.relation, s.column_name, 'SELECT')
-    LOOP
-        counter := sequence;
-        BEGIN
-            SELECT c.* INTO was, now, result
-            FROM hilo._sync_column(relation, column_name, sequence, problem) c;
-        EXCEPTION WHEN read_only_sql_transaction THEN
-            RAISE;
-        WHEN undefined_table THEN
-            CONTINUE;
-        WHEN OTHERS THEN
-            was := NULL;
-            now := NULL;
-            result := concat('not moved: ', SQLERRM);
-        END;
-        RETURN NEXT;
-    END LOOP;
-    FOR relation, column_name, type, counter IN
-        SELECT b.relation, b.column_name, b.type, b.collection
-        FROM hilo._bound() b
-        WHERE has_column_privilege(b.relation, b.column_name, 'SELECT')
-        ORDER BY b.collection, b.relation::regclass::text, b.column_name
-    LOOP
-        BEGIN
-            SELECT c.* INTO was, now, result
-            FROM hilo._sync_bound(relation, column_name, type, counter) c;
-        EXCEPTION WHEN read_only_sql_transaction THEN
-            RAISE;
-        WHEN undefined_table THEN
-            CONTINUE;
-        WHEN OTHERS THEN
-            was := NULL;
-            now := NULL;
-            result := concat('not moved: ', SQLERRM);
-        END;
-        RETURN NEXT;
-    END LOOP;
-END
-$$;
-COMMENT ON FUNCTION hilo.sync() IS
-    'hilo.sync() for each table that the caller may read; an error is the result of its row';
+CREATE FUNCTION hilo.detach_all(schema regnamespace)
+    RETURNS TABLE (relation regclass, column_name name, result text)
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    BEGIN ATOMIC SELECT * FROM hilo._switch_all(schema, 'nextval', 'detached'); END;
+COMMENT ON FUNCTION hilo.detach_all IS 'hilo.detach() for each default that mentions nextval';
 
 --
 -- Columns
 --
 
--- The rules are those of the library when it looks: see index_answers().
-CREATE FUNCTION hilo._looked_up(
-    relation regclass,
-    column_name name,
-    OUT index regclass,
-    OUT missing regclass)
-    RETURNS record
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
+-- The views of counters are not for PUBLIC, but hilo.columns is.
+CREATE FUNCTION hilo._readable_counters()
+    RETURNS TABLE (collection text, max bigint, max_value bigint)
+    LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
-    WITH part AS (
-        SELECT t.oid AS relation, t.relkind, (
-            SELECT min(i.indexrelid)
-            FROM pg_index i
-                JOIN pg_class x ON x.oid = i.indexrelid
-                JOIN pg_am m ON m.oid = x.relam
-                JOIN pg_opclass o ON o.oid = i.indclass[0]
-                JOIN pg_opfamily f ON f.oid = o.opcfamily
-            WHERE i.indrelid = t.oid AND i.indkey[0] = a.attnum
-                AND i.indisvalid AND i.indisready AND i.indpred IS NULL
-                AND m.amname = 'btree'
-                AND f.opfname IN ('integer_ops', 'text_ops', 'text_pattern_ops')
-                AND f.opfnamespace = 'pg_catalog'::regnamespace) AS index
-        FROM hilo._tree(_looked_up.relation) p
-            JOIN pg_class t ON t.oid = p
-            JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = column_name
-    )
-    SELECT COALESCE(min(p.index) FILTER (WHERE p.relation = _looked_up.relation),
-            min(p.index))::regclass,
-        (min(p.relation) FILTER (WHERE p.relkind <> 'p' AND p.index IS NULL))::regclass
-    FROM part p
+BEGIN
+    IF has_function_privilege('hilo._counters()', 'EXECUTE') THEN
+        RETURN QUERY SELECT c.name, c.max, c.max_value FROM hilo._counters() c;
+    END IF;
+END
 $$;
-COMMENT ON FUNCTION hilo._looked_up(regclass, name) IS
-    'the index in which ids of a column are looked up, and a table, partition or child that has '
-    'none';
+COMMENT ON FUNCTION hilo._readable_counters() IS 'the counters, if the caller may read them';
 
--- The number may be read only with a privilege, and not on a standby if it is not there.
-CREATE FUNCTION hilo._number(sequence regclass)
-    RETURNS bigint
-    LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+CREATE FUNCTION hilo._uses()
+    RETURNS TABLE (relation oid, column_name name, sequence oid, counter text, draws text,
+        max bigint, first_number bigint, last_number bigint, is_text boolean, problem text)
+    LANGUAGE sql VOLATILE PARALLEL RESTRICTED
     SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT CASE WHEN has_sequence_privilege(sequence, 'USAGE, SELECT')
-            AND NOT (pg_is_in_recovery() AND s.relpersistence = 'u')
-        THEN pg_sequence_last_value(sequence) END
-    FROM pg_class s
-    WHERE s.oid = sequence
-$$;
-COMMENT ON FUNCTION hilo._number(regclass) IS
-    'the number that a sequence is at; null: none was drawn, or the caller may not read it';
-
-CREATE FUNCTION hilo._columns(
-    OUT relation regclass,
-    OUT column_name name,
-    OUT counter text,
-    OUT draws text,
-    OUT number bigint,
-    OUT last_number bigint,
-    OUT used numeric,
-    OUT index regclass,
-    OUT why_none text)
-    RETURNS SETOF record
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    SET search_path = pg_catalog, pg_temp
-AS $$
-    WITH drawing AS MATERIALIZED (
-        SELECT d.*, a.attname, a.atttypid,
-            CASE WHEN d.draws <> 'hilo.nextval'
-                    AND COALESCE(current_setting('hilo.sequences', true), 'off') = 'on'
-                THEN 'setting' ELSE d.draws END AS by
-        FROM hilo._drawing() d
-            JOIN pg_class c ON c.oid = d.relation AND NOT pg_is_other_temp_schema(c.relnamespace)
-            JOIN pg_attribute a ON a.attrelid = d.relation AND a.attnum = d.column_number
-    ), counter AS (
-        SELECT d.*, q.seqcycle, hilo._number(d.sequence) AS number,
-            hilo._last_number(d.sequence, d.atttypid) AS last_number,
-            CASE WHEN q.seqincrement > 0 THEN q.seqmin ELSE q.seqmax END::numeric AS first,
-            EXISTS (SELECT FROM hilo._owner(d.sequence) o, hilo._tree(o.relation) t
-                WHERE t = d.relation) AS is_owned
-        FROM drawing d
-            JOIN pg_sequence q ON q.seqrelid = d.sequence
-        -- A child that draws as its parent does has no row of its own.
-        WHERE NOT EXISTS (
-            SELECT
-            FROM pg_inherits i
-                JOIN drawing p ON p.relation = i.inhparent
-            WHERE i.inhrelid = d.relation AND p.attname = d.attname
-                AND p.sequence = d.sequence AND p.draws = d.draws)
-    )
-    SELECT * FROM (
-        SELECT c.relation::regclass, c.attname, c.sequence::regclass::text, c.by, c.number,
-            c.last_number,
-            round((abs(c.number - c.first) + 1) / (abs(c.last_number - c.first) + 1), 6),
-            CASE WHEN w.why IS NULL THEN l.index END,
-            CASE WHEN w.why IS NOT NULL THEN w.why
-                WHEN l.index IS NULL THEN 'no index leads with the column'
-                WHEN l.missing IS NOT NULL
-                    THEN format('no index of %s leads with the column', l.missing) END
-        FROM counter c,
-            LATERAL hilo._looked_up(c.relation, c.attname) l,
-            LATERAL (SELECT CASE
-                WHEN c.by IN ('nextval', 'identity') THEN 'nextval does not look'
-                WHEN NOT c.is_owned THEN 'the sequence is not owned by the column'
-                WHEN NOT c.is_alone THEN 'the default is not just a call of nextval'
-                WHEN c.seqcycle THEN 'the sequence cycles' END) w(why)
+    WITH RECURSIVE
+    -- Each sequence that a default names as a constant; draws is null if it calls no nextval
+    defaults(sequence, relation, column_name, is_alone, draws) AS (
+        SELECT q.seqrelid, a.attrelid, a.attname, w.function IS NOT NULL,
+            COALESCE(w.function,
+                substring(hilo._default(d.adrelid, d.adnum) FROM '[[:<:]]((hilo[.])?nextval)[(]'))
+        FROM pg_attrdef d
+            JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+            JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid
+            JOIN pg_sequence q ON n.refclassid = 'pg_class'::regclass AND n.refobjid = q.seqrelid
+            CROSS JOIN hilo._draws(d.adbin) w
+    ),
+    -- The columns that own sequences, and the same columns of their partitions and children
+    owned(sequence, relation, column_name, is_owner, draws) AS (
+        SELECT q.seqrelid, a.attrelid, a.attname, true,
+            CASE o.deptype WHEN 'i' THEN 'identity' ELSE d.draws END
+        FROM pg_sequence q
+            JOIN pg_depend o ON o.classid = 'pg_class'::regclass AND o.objid = q.seqrelid
+            JOIN pg_attribute a ON a.attrelid = o.refobjid AND a.attnum = o.refobjsubid
+            LEFT JOIN defaults d ON (d.sequence, d.relation, d.column_name)
+                = (q.seqrelid, a.attrelid, a.attname)
+        WHERE o.refclassid = 'pg_class'::regclass
+            AND o.deptype IN ('a', 'i')
+        UNION
+        SELECT o.sequence, i.inhrelid, o.column_name, false, o.draws
+        FROM owned o
+            JOIN pg_inherits i ON i.inhparent = o.relation
+    ),
+    -- A partition or child that draws as the owner does has no row of its own.
+    uses AS (
+        SELECT relation, column_name, sequence, sequence::regclass::text AS counter,
+            COALESCE(d.draws, o.draws) AS draws,
+            CASE
+                WHEN o.sequence IS NULL THEN 'the column does not own the sequence'
+                WHEN COALESCE(d.is_alone, o.draws = 'identity') THEN NULL
+                WHEN d.draws IS NULL THEN 'the column owns the sequence without drawing from it'
+                ELSE 'the default is not just a call of nextval'
+            END AS problem
+        FROM owned o
+            FULL JOIN defaults d USING (sequence, relation, column_name)
+            JOIN pg_class c ON c.oid = relation
+        WHERE COALESCE(o.is_owner OR d.draws <> o.draws, d.draws IS NOT NULL)
+            AND NOT pg_is_other_temp_schema(c.relnamespace)
         UNION ALL
-        SELECT b.relation::regclass, b.column_name, b.collection, 'bound', v.max, m.last_number,
-            round(v.max::numeric / m.last_number, 6),
-            l.index,
-            CASE WHEN b.relation IS NULL
-                    THEN format('%s with this column and owner does not exist', b.named)
-                WHEN l.index IS NULL THEN 'no index leads with the column'
-                WHEN l.missing IS NOT NULL
-                    THEN format('no index of %s leads with the column', l.missing) END
-        FROM hilo._bound() b
-            CROSS JOIN LATERAL hilo._collection_state(b.collection) v
-            CROSS JOIN LATERAL (SELECT LEAST(v.max_value, CASE b.type
-                WHEN 'int2'::regtype THEN 32767
-                WHEN 'int4'::regtype THEN 2147483647
-                ELSE 9223372036854775807 END)) m(last_number)
-            LEFT JOIN LATERAL hilo._looked_up(b.relation, b.column_name) l ON true
-    ) r(relation, column_name, counter, draws, number, last_number, used, index, why_none)
-    ORDER BY r.relation::text COLLATE "C", r.column_name, r.counter
+        SELECT c.oid, b.column_name, NULL, b.collection, 'bound',
+            CASE WHEN c.oid IS NULL THEN format(
+                '%I.%I with this column and owner does not exist', b.schema_name, b.table_name) END
+        FROM hilo.binding b
+            LEFT JOIN (pg_class c
+                JOIN pg_namespace n ON n.oid = c.relnamespace
+                JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0)
+                ON (n.nspname, c.relname, a.attname, pg_get_userbyid(c.relowner))
+                    = (b.schema_name, b.table_name, b.column_name, b.owner)
+    )
+    SELECT u.relation, u.column_name, u.sequence, u.counter,
+        CASE
+            WHEN current_setting('hilo.sequences', true) = 'on'
+                AND u.draws IN ('nextval', 'identity') THEN 'setting'
+            ELSE u.draws
+        END,
+        c.max,
+        CASE WHEN q.seqincrement < 0 THEN q.seqmax ELSE COALESCE(q.seqmin, 1) END,
+        CASE
+            WHEN q.seqincrement < 0 THEN GREATEST(q.seqmin, -t.highest - 1)
+            ELSE LEAST(q.seqmax, c.max_value, t.highest, 9223372036854775807)
+        END,
+        u.sequence IS NULL AND a.attlen < 0,
+        COALESCE(u.problem, CASE WHEN q.seqcycle THEN 'the sequence cycles' END)
+    FROM uses u
+        LEFT JOIN hilo._readable_counters() c ON c.collection = u.counter AND u.sequence IS NULL
+        LEFT JOIN pg_sequence q ON q.seqrelid = u.sequence
+        LEFT JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.column_name
+        LEFT JOIN (VALUES (2, 32767), (4, 2147483647)) AS t(length, highest) ON t.length = a.attlen
 $$;
-COMMENT ON FUNCTION hilo._columns() IS 'the rows of the view hilo.columns';
+COMMENT ON FUNCTION hilo._uses() IS 'columns that draw from or own sequences, or are bound';
 
-CREATE VIEW hilo.columns AS SELECT * FROM hilo._columns();
-COMMENT ON VIEW hilo.columns IS
-    'the columns that draw from sequences, and those that are bound to collections; '
-    'the row of a table covers the partitions and children '
-    'that draw in the same way';
+CREATE VIEW hilo.columns AS
+    WITH RECURSIVE uses AS MATERIALIZED (SELECT * FROM hilo._uses() WHERE draws IS NOT NULL),
+    -- The tables, partitions and children where hilo looks
+    part(root, column_name, relation) AS (
+        SELECT u.relation, u.column_name, u.relation
+        FROM uses u
+        WHERE u.problem IS NULL AND u.draws NOT IN ('nextval', 'identity')
+        UNION
+        SELECT p.root, p.column_name, i.inhrelid
+        FROM part p
+            JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relation
+    ),
+    looked(relation, column_name, index, missing) AS (
+        SELECT p.root, p.column_name,
+            COALESCE(pg_catalog.min(i.indexrelid) FILTER (WHERE p.relation = p.root),
+                pg_catalog.min(i.indexrelid)),
+            pg_catalog.min(p.relation) FILTER (WHERE i.indexrelid IS NULL AND c.relkind <> 'p')
+        FROM part p
+            JOIN pg_catalog.pg_class c ON c.oid = p.relation
+            JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = p.column_name
+            -- The rules are those of index_answers() in the library.  The families are
+            -- integer_ops, text_ops and text_pattern_ops of btree.
+            LEFT JOIN (pg_catalog.pg_index i
+                JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[0]
+                    AND o.opcfamily IN ('1976', '1994', '2095'))
+                ON i.indrelid = c.oid AND i.indkey[0] = a.attnum
+                    AND i.indisvalid AND i.indisready AND i.indpred IS NULL
+        GROUP BY p.root, p.column_name
+    )
+    SELECT
+        u.relation::regclass AS relation,
+        u.column_name,
+        u.counter,
+        u.draws,
+        n.number,
+        u.last_number,
+        pg_catalog.round((pg_catalog.abs(n.number::numeric - u.first_number::numeric) + '1')
+            / (pg_catalog.abs(u.last_number::numeric - u.first_number::numeric) + '1'), 6) AS used,
+        l.index::regclass AS index,
+        CASE
+            WHEN u.draws IN ('nextval', 'identity') THEN 'nextval does not look'
+            WHEN u.problem IS NOT NULL THEN u.problem
+            WHEN l.index IS NULL THEN 'no index leads with the column'
+            WHEN l.missing IS NOT NULL THEN
+                pg_catalog.format('no index of %s leads with the column', l.missing::regclass)
+        END AS why_none
+    FROM uses u
+        LEFT JOIN looked l ON l.relation = u.relation AND l.column_name = u.column_name
+        LEFT JOIN pg_catalog.pg_class s ON s.oid = u.sequence,
+        LATERAL (SELECT CASE
+            WHEN u.sequence IS NULL THEN NULLIF(u.max, 0)
+            WHEN pg_catalog.has_sequence_privilege(u.sequence, 'USAGE, SELECT')
+                AND NOT (s.relpersistence = 'u' AND pg_catalog.pg_is_in_recovery())
+                THEN pg_catalog.pg_sequence_last_value(u.sequence)
+        END) n(number)
+    ORDER BY u.relation::regclass::text COLLATE "C", u.column_name, u.counter;
+COMMENT ON VIEW hilo.columns IS 'columns that draw from sequences, or are bound to collections';
 COMMENT ON COLUMN hilo.columns.relation IS 'table';
-COMMENT ON COLUMN hilo.columns.column_name IS 'column that draws';
-COMMENT ON COLUMN hilo.columns.counter IS
-    'sequence that it draws from, or collection that it is bound to';
+COMMENT ON COLUMN hilo.columns.column_name IS 'column that draws, or is bound';
+COMMENT ON COLUMN hilo.columns.counter IS 'sequence that it draws from, or its collection';
 COMMENT ON COLUMN hilo.columns.draws IS
-    'how: nextval, hilo.nextval, identity; bound: a collection looks here; or setting: by nextval '
-    'or identity, which are '
-    'hilo.nextval here because hilo.sequences is on in this session';
+    'nextval, hilo.nextval, identity or bound; setting: hilo.nextval because of hilo.sequences';
 COMMENT ON COLUMN hilo.columns.number IS
-    'number that the counter is at; null: none was drawn, or you may not read it';
-COMMENT ON COLUMN hilo.columns.last_number IS
-    'last number of the counter that fits the column';
-COMMENT ON COLUMN hilo.columns.used IS
-    'share of the numbers up to the last one that is used up, from 0 to 1';
-COMMENT ON COLUMN hilo.columns.index IS
-    'index in which ids are looked up before a number is shown; of a partitioned table perhaps '
-    'one of its partitions''; null: there is none';
+    'highest number so far; null: none, or you may not read it';
+COMMENT ON COLUMN hilo.columns.last_number IS 'last number of the counter that fits the column';
+COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers up to the last one, from 0 to 1';
+COMMENT ON COLUMN hilo.columns.index IS 'index in which hilo looks for ids; null: it does not look';
 COMMENT ON COLUMN hilo.columns.why_none IS
-    'why there is no look, or not in all partitions and children; null: all are looked up';
+    'why hilo does not look, or not in all partitions and children';
+
+--
+-- Sync
+--
+CREATE FUNCTION hilo._highest_id(relation regclass, column_name name, lowest boolean DEFAULT false,
+    OUT highest bigint, OUT index_missing boolean)
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_highest_id_of';
+COMMENT ON FUNCTION hilo._highest_id IS
+    'the highest or lowest id of a column; index_missing: that is not known';
+
+CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint) RETURNS bigint
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_move_sequence';
+COMMENT ON FUNCTION hilo._move_sequence IS 'move a sequence, never back; returns where it is';
+
+CREATE FUNCTION hilo._sync(one regclass, all_tables boolean)
+    RETURNS TABLE (relation regclass, column_name name, counter text, was bigint, now bigint,
+        result text)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    u record;
+    up boolean;
+    ids record;
+    at numeric;
+    statement text;
+BEGIN
+    IF one IS NULL AND NOT all_tables THEN
+        RAISE null_value_not_allowed USING MESSAGE = 'relation must not be null';
+    END IF;
+    FOR u IN
+        SELECT *
+        FROM hilo._uses() s
+        WHERE s.relation = one
+            OR all_tables AND has_column_privilege(s.relation, s.column_name, 'SELECT')
+        ORDER BY s.sequence IS NULL, s.relation::regclass::text COLLATE "C", s.column_name
+    LOOP
+        relation := u.relation;
+        column_name := u.column_name;
+        counter := u.counter;
+        was := u.max;
+        up := u.last_number > u.first_number;
+        statement := CASE
+            WHEN u.sequence IS NULL
+                THEN format('SELECT hilo.seed(%L, (SELECT max(%s) FROM %s));', counter,
+                    format(CASE WHEN u.is_text THEN 'hilo_number(%I)' ELSE '%I' END, column_name),
+                    relation)
+            ELSE format('SELECT setval(%L, %s(%I), (SELECT last_value FROM %s))) FROM %s;', counter,
+                CASE WHEN up THEN 'GREATEST(max' ELSE 'LEAST(min' END, column_name, counter,
+                relation)
+        END;
+        BEGIN
+            IF u.problem IS NULL AND NOT u.is_text THEN
+                ids := hilo._highest_id(relation, column_name, NOT up);
+                IF u.sequence IS NOT NULL THEN
+                    was := hilo._move_sequence(u.sequence, NULL);
+                END IF;
+            END IF;
+            now := was;
+            at := COALESCE(was, 0);
+            IF u.problem IS NOT NULL THEN
+                result := format('not moved: %s', u.problem);
+            ELSIF u.is_text THEN
+                result := format('not moved: the ids are text; %s', statement);
+            ELSIF ids.index_missing THEN
+                result := format('not moved: no index leads with the column; %s', statement);
+            ELSIF ids.highest IS NULL THEN
+                result := 'no ids';
+            ELSIF ids.highest = at OR (ids.highest < at) = up THEN
+                result := 'not behind the ids';
+            ELSIF 2 * abs(ids.highest - at) > abs(u.last_number - at) THEN
+                -- It is mostly a stray id, and the numbers could not be had back.
+                result := format('not moved: the id %s is more than half way to the end, %s; %s',
+                    ids.highest, u.last_number, statement);
+            ELSIF u.sequence IS NULL THEN
+                now := hilo.seed(counter, ids.highest);
+                result := 'moved';
+            ELSE
+                now := hilo._move_sequence(u.sequence, ids.highest);
+                result := 'moved';
+            END IF;
+        EXCEPTION WHEN OTHERS THEN
+            -- One table that is locked, or of another role, does not keep the others back.
+            IF NOT all_tables OR SQLSTATE = '25006' THEN
+                RAISE;
+            END IF;
+            CONTINUE WHEN SQLSTATE = '42P01';   -- It was dropped meanwhile.
+            was := NULL;
+            now := NULL;
+            result := format('not moved: %s', SQLERRM);
+        END;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION hilo._sync(regclass, boolean) IS 'what hilo.sync() does';
+
+CREATE FUNCTION hilo.sync(relation regclass)
+    RETURNS TABLE (column_name name, counter text, was bigint, now bigint, result text)
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    BEGIN ATOMIC
+        SELECT s.column_name, s.counter, s.was, s.now, s.result FROM hilo._sync(relation, false) s;
+    END;
+COMMENT ON FUNCTION hilo.sync(regclass) IS
+    'move the counters of a table up to its highest ids; a row for each says so, or why not';
+
+CREATE FUNCTION hilo.sync()
+    RETURNS TABLE (relation regclass, column_name name, counter text, was bigint, now bigint,
+        result text)
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    BEGIN ATOMIC SELECT * FROM hilo._sync(NULL, true); END;
+COMMENT ON FUNCTION hilo.sync() IS 'hilo.sync() for each table that you may read';
 
 --
 -- Views

@@ -182,7 +182,7 @@ END $$;
 CREATE TABLE functions AS
     SELECT row_number() OVER (ORDER BY p.oid::regprocedure::text COLLATE "C")::int AS n, p.oid::regprocedure AS function,
         format('%I.%I', p.pronamespace::regnamespace::name, p.proname) AS name,
-        p.oid::regprocedure::text ~ '(attach|attach_all|detach|detach_all|_set_all|_mentioning|bind|configure|_counters|ranges|sync|_columns)\(' AS heavy
+        p.oid::regprocedure::text ~ '(attach|attach_all|detach|detach_all|_switch|_switch_all|bind|configure|_counters|_readable_counters|ranges|sync|_sync|_uses)\(' AS heavy
     FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
         JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
     WHERE e.extname = 'hilo' AND p.prorettype <> 'trigger'::regtype

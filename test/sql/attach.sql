@@ -8,6 +8,11 @@ CREATE FUNCTION stored(relation regclass, name name) RETURNS text LANGUAGE sql A
 	SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
 	WHERE adrelid = relation AND attname = name
 $$;
+-- A table, its partitions and children.
+CREATE FUNCTION tree(relation regclass) RETURNS SETOF regclass LANGUAGE sql AS $$
+	WITH RECURSIVE t(oid) AS (SELECT relation::oid UNION SELECT inhrelid FROM t JOIN pg_inherits ON inhparent = t.oid)
+	SELECT oid::regclass FROM t ORDER BY oid
+$$;
 
 -- Each integer type; the primary key if no column is named.
 CREATE TABLE small (id smallserial PRIMARY KEY);
@@ -77,13 +82,13 @@ ALTER TABLE parent ATTACH PARTITION part_2 FOR VALUES IN (2);
 ALTER TABLE parent ATTACH PARTITION part_3 FOR VALUES IN (3);
 ALTER TABLE parent ATTACH PARTITION part_4 FOR VALUES IN (4);
 SELECT hilo.attach('parent', 'id');
-SELECT t, stored(t, 'id') FROM hilo._tree('parent') t;
+SELECT t, stored(t, 'id') FROM tree('parent') t;
 INSERT INTO parent (k) VALUES (1), (2), (3), (4) RETURNING *;
 SELECT hilo.detach('parent', 'id');
-SELECT t, stored(t, 'id') FROM hilo._tree('parent') t;
+SELECT t, stored(t, 'id') FROM tree('parent') t;
 -- A partition alone.
 SELECT hilo.attach('part_1_1', 'id');
-SELECT t, stored(t, 'id') FROM hilo._tree('parent') t;
+SELECT t, stored(t, 'id') FROM tree('parent') t;
 
 -- Children, one of two parents, and one of a child.
 CREATE TABLE base (id serial PRIMARY KEY);
@@ -92,7 +97,7 @@ CREATE TABLE child () INHERITS (base);
 CREATE TABLE child_2 (id int DEFAULT 7) INHERITS (base, base_2);
 CREATE TABLE grandchild () INHERITS (child);
 SELECT hilo.attach('base');
-SELECT t, stored(t, 'id') FROM hilo._tree('base') t;
+SELECT t, stored(t, 'id') FROM tree('base') t;
 SELECT hilo.detach('base');
 
 -- A column whose type is a domain.
@@ -147,7 +152,9 @@ SELECT hilo.attach('missing');
 CREATE VIEW view AS SELECT * FROM plain;
 SELECT hilo.attach('view', 'id');
 SELECT hilo.attach('s', 'last_value');
-SELECT hilo.attach('plain_pkey', 'id');
+-- What has a default that draws can be attached, also a view or a foreign table.
+ALTER VIEW view ALTER COLUMN id SET DEFAULT nextval('plain_id_seq');
+SELECT hilo.attach('view', 'id');
 CREATE FOREIGN DATA WRAPPER regress_attach;
 CREATE SERVER regress_attach FOREIGN DATA WRAPPER regress_attach;
 CREATE FOREIGN TABLE far (id serial) SERVER regress_attach;
@@ -168,7 +175,7 @@ ALTER TABLE base OWNER TO regress_attach;
 SET ROLE regress_attach;
 SELECT hilo.attach('base');
 RESET ROLE;
-SELECT t, stored(t, 'id') FROM hilo._tree('base') t;
+SELECT t, stored(t, 'id') FROM tree('base') t;
 -- In a transaction that is rolled back, or read-only.
 BEGIN;
 SELECT hilo.attach('base');

@@ -121,6 +121,8 @@ CREATE SEQUENCE blocks_w OWNED BY blocks.w;
 CREATE SEQUENCE blocks_x OWNED BY blocks.x;
 ALTER TABLE blocks ALTER COLUMN v SET DEFAULT nextval('blocks_v') * 10, ALTER COLUMN w SET DEFAULT 'x' || nextval('blocks_w'), ALTER COLUMN x SET DEFAULT nextval('blocks_x');
 SELECT * FROM hilo.sync('blocks');
+INSERT INTO blocks (id, x) VALUES (1, 5.5);
+SELECT result FROM hilo.sync('blocks') WHERE column_name = 'x';
 SELECT * FROM blocks_id_seq;
 
 -- Nulls at the end of the index; a foreign table has no index.
