@@ -14,48 +14,31 @@
 --
 -- The schema of tables and views
 --
--- It may exist already, because a schema dump or a migration tool creates it first.
+-- It may exist already, because a schema dump or a migration tool creates it first.  An empty
+-- one that is the creator's is replaced, so that it has no other owner and no privileges.
 --
 DO $$
-DECLARE
-    found oid := (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'hilo');
-    holder oid := (SELECT nspowner FROM pg_catalog.pg_namespace WHERE nspname = 'hilo');
-    creator oid := (SELECT extowner FROM pg_catalog.pg_extension WHERE extname = 'hilo');
-    grantee oid;
 BEGIN
-    IF found IS NULL THEN
-        CREATE SCHEMA hilo;
-    ELSIF pg_catalog.current_schema() = 'hilo' THEN
-        -- Its owner could replace these tables.
-        IF holder <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = CURRENT_USER) THEN
-            RAISE EXCEPTION 'schema "hilo" belongs to another role'
-                USING ERRCODE = 'insufficient_privilege',
-                      HINT = 'Create the extension in another schema, or as the owner of this one.';
+    IF pg_catalog.current_schema() <> 'hilo' THEN
+        IF EXISTS (SELECT
+                   FROM pg_catalog.pg_namespace n, pg_catalog.pg_extension e
+                   WHERE n.nspname = 'hilo'
+                       AND e.extname = 'hilo'
+                       AND pg_catalog.pg_has_role(e.extowner, n.nspowner, 'USAGE')
+                       AND NOT EXISTS (SELECT
+                                       FROM pg_catalog.pg_depend d
+                                       WHERE d.refobjid = n.oid AND d.refclassid = n.tableoid)) THEN
+            DROP SCHEMA hilo;
         END IF;
-    ELSIF EXISTS (SELECT FROM pg_catalog.pg_depend
-                  WHERE refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass::pg_catalog.oid
-                    AND refobjid = found) THEN
-        RAISE EXCEPTION 'schema "hilo" is not empty'
-            USING ERRCODE = 'duplicate_schema',
-                  HINT = 'The extension keeps its tables there. Rename or drop the schema.';
-    ELSIF (SELECT rolsuper FROM pg_catalog.pg_roles WHERE oid = creator) OR holder = creator
-            OR holder = (SELECT datdba FROM pg_catalog.pg_database
-                         WHERE datname = pg_catalog.current_database()) THEN
-        ALTER EXTENSION hilo ADD SCHEMA hilo;
-        ALTER SCHEMA hilo OWNER TO CURRENT_USER;
-        FOR grantee IN
-            SELECT DISTINCT a.grantee
-            FROM pg_catalog.pg_namespace n, pg_catalog.aclexplode(n.nspacl) a
-            WHERE n.oid = found AND a.grantee <> n.nspowner
-        LOOP
-            EXECUTE pg_catalog.format('REVOKE ALL ON SCHEMA hilo FROM %s CASCADE',
-                CASE WHEN grantee = '0'::pg_catalog.oid THEN 'PUBLIC'
-                     ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(grantee)) END);
-        END LOOP;
-    ELSE
-        RAISE EXCEPTION 'schema "hilo" belongs to another role'
-            USING ERRCODE = 'insufficient_privilege',
-                  HINT = 'Drop the schema, or have a superuser create the extension.';
+        CREATE SCHEMA hilo;
+    ELSIF NOT EXISTS (SELECT
+                      FROM pg_catalog.pg_namespace n
+                      WHERE n.nspname = 'hilo'
+                          AND pg_catalog.pg_get_userbyid(n.nspowner) = CURRENT_USER) THEN
+        -- Its owner could replace these tables.
+        RAISE insufficient_privilege USING
+            MESSAGE = 'schema "hilo" belongs to another role',
+            HINT = 'Create the extension in another schema, or as the owner of this one.';
     END IF;
 END
 $$;
@@ -964,55 +947,31 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 -- Privileges
 --
--- Whoever may execute a function that draws may draw from every collection.  PUBLIC does not
--- administer.  A creator who is not a superuser administers collections, and can dump and
--- restore them (COPY requires privileges on the tables, whose triggers merge).  Default
--- privileges of a superuser change none of that.
+-- A role that may execute a function that draws may draw from every collection.  PUBLIC does not
+-- administer, nor does a role that has default privileges on what a superuser creates.  A creator
+-- who is not a superuser administers collections, and can dump and restore them: COPY needs
+-- privileges on the tables, whose triggers merge.
 --
 DO $$
 DECLARE
-    creator name := (SELECT r.rolname
-                     FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
-                     WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
     administration CONSTANT text := '
         seed_identity_for, hilo.seed, hilo.drop, hilo.configure, hilo.return_range,
         hilo.bind, hilo.unbind, hilo._counters';
-    others text := 'PUBLIC';
-    granted record;
+    others text := (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(r.rolname), ', ')
+                    FROM pg_catalog.pg_default_acl d,
+                        pg_catalog.aclexplode(d.defaclacl) a,
+                        pg_catalog.pg_roles r
+                    WHERE r.oid = a.grantee AND r.rolname <> CURRENT_USER);
+    creator name := (SELECT r.rolname
+                     FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
+                     WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
 BEGIN
-    FOR granted IN
-        SELECT DISTINCT o.type, o.name,
-            CASE a.grantee WHEN '0'::oid THEN 'PUBLIC'
-                ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END AS role
-        FROM (
-            SELECT 'pg_catalog.pg_namespace'::pg_catalog.regclass::oid AS class, oid,
-                'SCHEMA' AS type, oid::pg_catalog.regnamespace::text AS name,
-                nspowner AS owner, nspacl AS acl
-            FROM pg_catalog.pg_namespace
-            UNION ALL
-            SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, oid,
-                'TABLE', oid::pg_catalog.regclass::text, relowner, relacl
-            FROM pg_catalog.pg_class
-            UNION ALL
-            SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, oid,
-                'ROUTINE', NULL, proowner, proacl
-            FROM pg_catalog.pg_proc) o
-        JOIN pg_catalog.pg_depend d
-            ON d.classid = o.class AND d.objid = o.oid AND d.deptype = 'e'
-                AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass::oid
-        JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid AND e.extname = 'hilo',
-        pg_catalog.aclexplode(o.acl) a
-        WHERE a.grantee <> o.owner AND (a.grantee <> '0'::oid OR o.type <> 'ROUTINE')
-    LOOP
-        IF granted.type = 'ROUTINE' THEN
-            others := others || ', ' || granted.role;
-        ELSE
-            EXECUTE pg_catalog.format('REVOKE ALL ON %s %s FROM %s',
-                granted.type, granted.name, granted.role);
-        END IF;
-    END LOOP;
-    EXECUTE pg_catalog.format('REVOKE ALL ON ROUTINE %s, hilo.guard FROM %s',
-        administration, others);
+    EXECUTE pg_catalog.format('
+        REVOKE ALL ON SCHEMA hilo FROM %1$s;
+        REVOKE ALL ON hilo.hilo, hilo.binding, hilo.status, hilo.identities, hilo.ranges,
+            hilo.columns FROM %1$s;
+        REVOKE ALL ON ROUTINE %2$s, hilo.guard FROM %1$s',
+        pg_catalog.concat_ws(', ', 'PUBLIC', others), administration);
     IF creator IS NOT NULL THEN
         EXECUTE pg_catalog.format('
             GRANT EXECUTE ON ROUTINE %2$s TO %1$I WITH GRANT OPTION;
@@ -1025,21 +984,7 @@ $$;
 GRANT USAGE ON SCHEMA hilo TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo._counters() TO pg_monitor;
 GRANT SELECT ON hilo.status, hilo.identities TO pg_monitor;
-GRANT SELECT ON hilo.ranges, hilo.columns TO PUBLIC;
-GRANT SELECT ON hilo.binding TO PUBLIC;
+GRANT SELECT ON hilo.binding, hilo.columns, hilo.ranges TO PUBLIC;
 
 -- The owner of the database can dump and restore it.
 GRANT SELECT, INSERT ON hilo.hilo, hilo.binding TO pg_database_owner;
-
--- The tag distinguishes the ids of servers; those without one of their own share the default.
-DO $$
-BEGIN
-    IF pg_catalog.current_setting('hilo.node_tag') = 'A' AND EXISTS (
-            SELECT FROM pg_catalog.pg_subscription s, pg_catalog.pg_database d
-            WHERE d.oid = s.subdbid AND d.datname = pg_catalog.current_database()) THEN
-        RAISE WARNING
-            'this database receives rows from another server, but hilo.node_tag is "A", the default'
-            USING HINT = 'Set hilo.node_tag to a tag that only this server has.';
-    END IF;
-END
-$$;

@@ -297,7 +297,7 @@ is(sql('together_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}), 'ord
 sql('postgres', 'CREATE DATABASE schema_taken');
 sql('schema_taken', 'CREATE SCHEMA hilo; CREATE TABLE hilo.mine (a int)');
 ($ret, $out, $err) = $node->psql('schema_taken', "\\set VERBOSITY verbose\nCREATE EXTENSION hilo");
-like($err, qr/ERROR:\s+42P06: schema "hilo" is not empty/, 'a schema with tables in it is not taken');
+like($err, qr/ERROR:\s+42P06: schema "hilo" already exists/, 'a schema with tables in it is not taken');
 
 # A dump of one schema has no counters in it: there the counter has to be told of the table.
 $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');

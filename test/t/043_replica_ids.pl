@@ -25,31 +25,8 @@ foreach my $node ($publisher, $replica)
 }
 sub sql { return $replica->safe_psql('postgres', $_[0]); }
 
-#
-# A subscription is there before the extension is
-#
-sub said_at_creation
-{
-	my ($options) = @_;
-	my $said = '';
-
-	local $ENV{PGOPTIONS} = $options // '';
-	$replica->psql('postgres', 'CREATE EXTENSION hilo; DROP EXTENSION hilo', stderr => \$said);
-	return $said;
-}
-
 $publisher->safe_psql('postgres', "INSERT INTO users SELECT 'users/' || n FROM generate_series(1, $DOCUMENTS) n; CREATE PUBLICATION p FOR TABLE users");
-is(said_at_creation(), '', 'without a subscription: no warning');
 sql("CREATE SUBSCRIPTION s CONNECTION '" . $publisher->connstr . " dbname=postgres' PUBLICATION p");
-is(said_at_creation(), <<'WARNING' =~ s/\n$//r, 'with one, and tag A: a warning');
-psql:<stdin>:1: WARNING:  this database receives rows from another server, but hilo.node_tag is "A", the default
-HINT:  Set hilo.node_tag to a tag that only this server has.
-WARNING
-is(said_at_creation('-c hilo.node_tag=B'), '', 'with a tag of its own: no warning');
-
-$replica->safe_psql('postgres', 'CREATE DATABASE other');
-is(($replica->psql('other', 'CREATE EXTENSION hilo'))[2], '', 'a subscription of another database: no warning');
-
 $replica->append_conf('postgresql.conf', "hilo.node_tag = 'B'\n");
 $replica->reload;
 $replica->wait_for_subscription_sync($publisher, 's');

@@ -188,7 +188,7 @@ is( create_in('opened', q{SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo; GR
 is( sql('opened', q{SELECT string_agg(DISTINCT CASE grantee WHEN 0 THEN 'public' ELSE grantee::regrole::text END || ' ' || privilege_type, ', ') FROM pg_namespace, aclexplode(nspacl) WHERE nspname = 'hilo' AND grantee <> nspowner}),
 	'public USAGE', 'which they may not do afterwards');
 is(gives('opened', $_, 'CREATE FUNCTION hilo.drop(int) RETURNS int LANGUAGE sql AS $$SELECT 1$$'), '42501', "$_ cannot put anything there") foreach qw(boss mallory app);
-is(create_in('foreign_schema', 'GRANT CREATE ON DATABASE foreign_schema TO mallory; SET SESSION AUTHORIZATION mallory; CREATE SCHEMA hilo'), '42501', 'a schema of another role is not taken');
+is(create_in('foreign_schema', 'GRANT CREATE ON DATABASE foreign_schema TO mallory; SET SESSION AUTHORIZATION mallory; CREATE SCHEMA hilo'), '42P06', 'a schema of another role is not taken');
 is(create_in("full_$_->[0]", "SET SESSION AUTHORIZATION boss; CREATE SCHEMA hilo; $_->[1]"), '42P06', "nor one that has a $_->[0]")
   foreach [ table => 'CREATE TABLE hilo.hilo (a int)' ], [ function => q{CREATE FUNCTION hilo.guard() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'} ],
   [ type => 'CREATE TYPE hilo.x AS (a int)' ], [ sequence => 'CREATE SEQUENCE hilo.s' ], [ privilege => 'ALTER DEFAULT PRIVILEGES IN SCHEMA hilo GRANT ALL ON TABLES TO mallory' ];
