@@ -81,47 +81,34 @@ CREATE TABLE hilo.hilo (
     collection text COLLATE "C"
 ) USING heap WITH (fillfactor = 33);
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo USING btree (collection);
-COMMENT ON TABLE hilo.hilo IS
-    'counters: a row for each collection and identity (companies|), and server-side ids (|)';
+COMMENT ON TABLE hilo.hilo IS 'counters of collections, identities and server-side ids';
 COMMENT ON COLUMN hilo.hilo.max IS 'highest number claimed';
 COMMENT ON COLUMN hilo.hilo.max_value IS 'upper limit of max';
-COMMENT ON COLUMN hilo.hilo.claim_low IS
-    'lowest number of the newest claim if hilo.next_range() made it, else 0';
-COMMENT ON COLUMN hilo.hilo.claim IS
-    'random number of the newest claim if hilo.next_range() made it, else 0';
-COMMENT ON COLUMN hilo.hilo.epoch IS
-    'random number; a new one invalidates all earlier ranges and pooled numbers';
-COMMENT ON COLUMN hilo.hilo.home IS
-    'table and database of the last change; differs in a copy or after a restore';
+COMMENT ON COLUMN hilo.hilo.claim_low IS 'lowest number of a client''s claim, if newest; else 0';
+COMMENT ON COLUMN hilo.hilo.claim IS 'random number of that claim; else 0';
+COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one ends all earlier ranges';
+COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change';
 COMMENT ON COLUMN hilo.hilo.claimed_at IS 'time of the newest claim; -infinity: none yet';
-COMMENT ON COLUMN hilo.hilo.claim_rate IS
-    'numbers claimed recently, with a weight that falls by a factor of e per hour';
-COMMENT ON COLUMN hilo.hilo.hub IS
-    'in row |, for the extension hilo_hub: the hub that counts; 0: this server does';
-COMMENT ON COLUMN hilo.hilo.opening IS 'in row |: how often that hub was opened, as far as known';
+COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed, those of an hour ago counted 1/e';
+COMMENT ON COLUMN hilo.hilo.hub IS 'in row |: the hub that counts; 0: this server';
+COMMENT ON COLUMN hilo.hilo.opening IS 'in row |: how often the hub was opened';
 COMMENT ON COLUMN hilo.hilo.opening_id IS 'in row |: random number of that opening';
-COMMENT ON COLUMN hilo.hilo.floor IS 'in row |: max of a counter that is created';
-COMMENT ON COLUMN hilo.hilo.ahead IS
-    'numbers above max that the WAL covers; a crash loses at most these';
-COMMENT ON COLUMN hilo.hilo.logged_at IS
-    'LSN of the page after the record that covers them; with another one they do not count';
-COMMENT ON COLUMN hilo.hilo.logged_in IS
-    'storage that the record was for; in another one they do not count';
-COMMENT ON COLUMN hilo.hilo.range_size IS
-    'smallest range of this collection; 0: hilo.range_size applies';
-COMMENT ON COLUMN hilo.hilo.max_range_size IS
-    'largest range of this collection; 0: hilo.max_range_size applies';
-COMMENT ON COLUMN hilo.hilo.flags IS
-    'sum of: 1 dropped, 2 has a node tag of its own, 4 shared by servers, 8 this is their hub';
-COMMENT ON COLUMN hilo.hilo.node_tag IS
-    'node tag of this collection, if it has its own; in row |, what hilo_hub notes';
-COMMENT ON COLUMN hilo.hilo.separator IS
-    'separator of this collection; empty: hilo.identity_parts_separator applies';
+COMMENT ON COLUMN hilo.hilo.floor IS 'in row |: max of a new counter';
+COMMENT ON COLUMN hilo.hilo.ahead IS 'numbers above max that the WAL covers';
+COMMENT ON COLUMN hilo.hilo.logged_at IS 'LSN of the page as long as it covers them';
+COMMENT ON COLUMN hilo.hilo.logged_in IS 'storage in which it covers them';
+COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range; 0: one number';
+COMMENT ON COLUMN hilo.hilo.max_range_size IS 'largest range; 0: the setting';
+COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 has a tag, 4 shared, 8 hub';
+COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag; in row |, what hilo_hub notes';
+COMMENT ON COLUMN hilo.hilo.separator IS 'own separator; empty: the setting';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
 --
 -- Bindings: ordinary rows, written by the library
+--
+-- The names are not quoted.  A row counts as long as the table has that owner.
 --
 CREATE TABLE hilo.binding (
     collection text COLLATE "C" NOT NULL,
@@ -131,24 +118,20 @@ CREATE TABLE hilo.binding (
     owner name NOT NULL
 ) USING heap;
 CREATE INDEX binding_collection_idx ON hilo.binding USING btree (collection);
-COMMENT ON TABLE hilo.binding IS
-    'columns that hold the ids of collections and identities, as hilo.bind() was told';
-COMMENT ON COLUMN hilo.binding.collection IS 'name of the collection, and of the identity';
-COMMENT ON COLUMN hilo.binding.schema_name IS 'schema of the table, unquoted';
-COMMENT ON COLUMN hilo.binding.table_name IS 'name of the table, unquoted';
-COMMENT ON COLUMN hilo.binding.column_name IS 'name of the column, unquoted';
-COMMENT ON COLUMN hilo.binding.owner IS
-    'owner of the table when it was bound; the row counts as long as that is the owner';
+COMMENT ON TABLE hilo.binding IS 'columns that hold the ids of collections, by hilo.bind()';
+COMMENT ON COLUMN hilo.binding.collection IS 'collection, and identity';
+COMMENT ON COLUMN hilo.binding.schema_name IS 'schema of the table';
+COMMENT ON COLUMN hilo.binding.table_name IS 'name of the table';
+COMMENT ON COLUMN hilo.binding.column_name IS 'name of the column';
+COMMENT ON COLUMN hilo.binding.owner IS 'owner of the table; the row counts as long as that is so';
 COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
 -- Guards
 --
 CREATE FUNCTION hilo.guard() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_guard';
-COMMENT ON FUNCTION hilo.guard() IS
-    'trigger of the extension''s tables: INSERT merges the row; other changes are refused';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_guard';
+COMMENT ON FUNCTION hilo.guard() IS 'trigger: INSERT merges a row; other changes are refused';
 
 CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.hilo
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.seed', 'hilo.drop');
@@ -158,14 +141,10 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
-COMMENT ON TRIGGER guard_rows ON hilo.hilo IS
-    'merges an INSERT into the existing rows; refuses changes by hand';
-COMMENT ON TRIGGER guard_table ON hilo.hilo IS
-    'refuses changes by hand, even if they affect no row';
-COMMENT ON TRIGGER guard_rows ON hilo.binding IS
-    'merges an INSERT into the existing rows; refuses changes by hand';
-COMMENT ON TRIGGER guard_table ON hilo.binding IS
-    'refuses changes by hand, even if they affect no row';
+COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'INSERT merges a row; other changes are refused';
+COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'changes that affect no row are refused as well';
+COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'INSERT merges a row; other changes are refused';
+COMMENT ON TRIGGER guard_table ON hilo.binding IS 'changes that affect no row are refused as well';
 ALTER TABLE hilo.hilo
     ENABLE ALWAYS TRIGGER guard_rows,
     ENABLE ALWAYS TRIGGER guard_table,
@@ -181,193 +160,135 @@ SELECT pg_catalog.pg_extension_config_dump('hilo.binding', '');
 -- Draw from collections
 --
 CREATE FUNCTION hilo_next(collection text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_next';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next';
 COMMENT ON FUNCTION hilo_next(text) IS
     'draw the next document id of a collection, with its node tag or this server''s: orders/1-A';
 
 CREATE FUNCTION hilo_next(collection text, node_tag text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_next_tagged';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_tagged';
 COMMENT ON FUNCTION hilo_next(text, text) IS
     'draw the next document id of a collection, with a node tag; an empty one gives orders/1';
 
 CREATE FUNCTION hilo_next_number(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_next_number(text) IS
-    'draw the next number of a collection: unique, never rolled back, never shown twice';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_next_number(text) IS 'draw the next number of a collection';
 
 CREATE FUNCTION hilo_last_number(collection text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_last_number(text) IS
-    'the last number of a collection that this session drew with hilo_next() or hilo_next_number()';
+    'the number of a collection that this session drew last';
 
 CREATE FUNCTION hilo_reserve(collection text, count bigint, OUT low bigint, OUT high bigint)
-    RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_reserve(text, bigint) IS
-    'claim exactly count consecutive numbers, low to high; at most hilo.max_range_size';
+    'claim exactly count consecutive numbers, from low to high';
 
 CREATE FUNCTION hilo.next_hi(collection text, capacity bigint) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_next_hi';
-COMMENT ON FUNCTION hilo.next_hi(text, bigint) IS
-    'classic hi/lo: claim (hi-1)*capacity+1 .. hi*capacity; capacity at most hilo.max_range_size';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_hi';
+COMMENT ON FUNCTION hilo.next_hi IS 'classic hi/lo: claim (hi-1)*capacity+1 .. hi*capacity';
 
 CREATE FUNCTION hilo.next_range(
-    collection text,
-    last_batch_size bigint DEFAULT 0,
-    last_range_at timestamptz DEFAULT NULL,
-    last_max bigint DEFAULT 0,
-    OUT prefix text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT last_size bigint,
-    OUT server_tag text,
-    OUT range_at timestamptz,
-    OUT claim bigint) RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_next_range';
-COMMENT ON FUNCTION hilo.next_range(text, bigint, timestamptz, bigint) IS
-    'claim a range for a client program, which passes the size and time of its last one, '
-    'and the highest number that it has seen';
+    collection text, last_batch_size bigint DEFAULT 0,
+    last_range_at timestamptz DEFAULT NULL, last_max bigint DEFAULT 0,
+    OUT prefix text, OUT low bigint, OUT high bigint, OUT last_size bigint,
+    OUT server_tag text, OUT range_at timestamptz, OUT claim bigint)
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_range';
+COMMENT ON FUNCTION hilo.next_range IS 'claim a range of numbers for a client program';
 
 CREATE FUNCTION hilo.return_range(collection text, last bigint, high bigint, claim bigint)
-    RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_return_range';
-COMMENT ON FUNCTION hilo.return_range(text, bigint, bigint, bigint) IS
-    'put back the numbers above last of a range from hilo.next_range() that ends at high; '
-    'false unless that claim is still the newest';
+    RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_return_range';
+COMMENT ON FUNCTION hilo.return_range IS
+    'put back the numbers of a range above the last one that was used; false if others followed';
 
 --
 -- Sequences
 --
 CREATE FUNCTION hilo.nextval(sequence regclass) RETURNS bigint
-    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_nextval';
-COMMENT ON FUNCTION hilo.nextval(regclass) IS
-    'draw the next number of a sequence as nextval() does; it is on disk before it is returned, '
-    'and no id of the column that owns the sequence';
+    LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_nextval';
+COMMENT ON FUNCTION hilo.nextval IS
+    'draw the next number of a sequence, which is on disk then, and no id of the column';
 
 CREATE PROCEDURE hilo.horizon(sequence regclass, INOUT horizon bigint DEFAULT NULL)
-    LANGUAGE C
-    AS 'MODULE_PATHNAME', 'hilo_horizon';
-COMMENT ON PROCEDURE hilo.horizon(regclass, bigint) IS
-    'wait for the transactions that have drawn from a sequence, and return the highest number '
-    'up to which no row can appear any more for the statements that follow';
+    LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_horizon';
+COMMENT ON PROCEDURE hilo.horizon IS
+    'wait until no row can appear any more up to a number, and return that';
 
 -- It refuses calls that the setting has not made; minor releases differ in whether SQL can
 -- make one.
 CREATE FUNCTION hilo._identity_nextval(sequence regclass, internal) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_identity_nextval';
-COMMENT ON FUNCTION hilo._identity_nextval(regclass, internal) IS
-    'for the setting hilo.sequences: draw the number of an identity column';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_identity_nextval';
+COMMENT ON FUNCTION hilo._identity_nextval IS 'draw for an identity column, by the setting';
 
 --
 -- Administer collections
 --
 CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT false)
-    RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_seed';
+    RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_seed';
 COMMENT ON FUNCTION hilo.seed(text, bigint, boolean) IS
-    'move a collection to at least value, or set it with force, at once and for good; '
-    'returns the max now stored';
+    'move a collection to at least value, or set it with force; returns the highest number now';
 
 CREATE FUNCTION hilo.drop(collection text) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_drop';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
 COMMENT ON FUNCTION hilo.drop(text) IS
-    'forget a collection, or an identity (companies|), at once and for good: its next draw '
-    'starts at 1; false if it did not exist';
+    'forget a collection, or an identity (companies|); false if it did not exist';
 
 CREATE FUNCTION hilo.configure(
-    collection text,
-    range_size bigint DEFAULT NULL,
-    max_range_size bigint DEFAULT NULL,
-    max_value bigint DEFAULT NULL,
-    node_tag text DEFAULT NULL,
-    separator text DEFAULT NULL,
+    collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL,
+    max_value bigint DEFAULT NULL, node_tag text DEFAULT NULL, separator text DEFAULT NULL,
     reset boolean DEFAULT false) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_configure';
-COMMENT ON FUNCTION hilo.configure(text, bigint, bigint, bigint, text, text, boolean) IS
-    'set a collection''s range sizes, limit, node tag and separator, at once and for good; '
-    'null leaves an option unchanged, reset first resets all of them';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_configure';
+COMMENT ON FUNCTION hilo.configure IS 'set options of a collection; null leaves one unchanged';
 
 CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) RETURNS void
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_bind';
-COMMENT ON FUNCTION hilo.bind(text, regclass, name) IS
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
+COMMENT ON FUNCTION hilo.bind IS
     'say that the ids of a collection, and of the identity of that name, are in a column';
 
 CREATE FUNCTION hilo.unbind(collection text, relation regclass DEFAULT NULL) RETURNS boolean
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_unbind';
-COMMENT ON FUNCTION hilo.unbind(text, regclass) IS
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind';
+COMMENT ON FUNCTION hilo.unbind IS
     'undo hilo.bind() for a table, or for all; false if nothing was bound';
 
 --
 -- Identities and server-side ids
 --
 CREATE FUNCTION next_identity(name text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_identity(text) IS
-    'draw the next id of an identity: companies/4';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_identity(text) IS 'draw the next id of an identity: companies/4';
 
 CREATE FUNCTION next_identity_for(name text) RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_identity_for(text) IS
-    'draw the next number of an identity: 4';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION next_identity_for(text) IS 'draw the next number of an identity: 4';
 
 CREATE FUNCTION seed_identity_for(name text, value bigint, force boolean DEFAULT false)
-    RETURNS bigint
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
-    'move an identity to at least value, or set it with force, at once and for good; '
-    'returns the value now stored';
+    'move an identity to at least value, or set it with force; returns the highest number now';
 
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_free(text) IS
-    'draw the next id of an identity that no document has, in the columns bound to it, '
-    'or else in the primary key of the table of that name';
+    'draw the next id of an identity that no document has';
 
 CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer)
-    RETURNS record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_identity_free_for(text) IS
-    'draw the next number of an identity that no document has; tries: numbers looked up';
+    'draw the next number of an identity that no document has';
 
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION next_server_side_id(text) IS
     'draw the next server-side id: companies/0000000000000000027-A';
 
 CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION hilo_document_id(text, text) IS
-    'the id for a document: drawn for null, a GUID for an empty text, server-side for one that '
-    'ends in the separator, an identity for one that ends in |, else the text itself';
+    'the id for a document: as requested, or drawn for null, an empty text, prefix/ or identity|';
 
 CREATE FUNCTION hilo.assign_id() RETURNS trigger
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'hilo_assign_id';
+    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_assign_id';
 COMMENT ON FUNCTION hilo.assign_id() IS
-    'trigger before insert, for each row: assign the id that the row requests, as '
-    'hilo_document_id() does; arguments: the column, and the collection if not the table''s name';
+    'trigger before insert: assign the id that the row requests';
 
 --
 -- Attach and detach
@@ -816,23 +737,12 @@ COMMENT ON FUNCTION hilo.sync() IS 'hilo.sync() for each table that you may read
 --
 -- Views
 --
-CREATE FUNCTION hilo._counters(
-    OUT name text,
-    OUT max bigint,
-    OUT max_value bigint,
-    OUT flags integer,
-    OUT claimed_at timestamptz,
-    OUT claim_rate float8,
-    OUT range_size bigint,
-    OUT max_range_size bigint,
-    OUT node_tag text,
-    OUT separator text,
-    OUT pooled bigint) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME', 'hilo_counters';
-COMMENT ON FUNCTION hilo._counters() IS
-    'for the views: each collection and identity, as its row and shared memory say; '
-    '-infinity: not yet';
+CREATE FUNCTION hilo._counters()
+    RETURNS TABLE (name text, max bigint, max_value bigint, flags integer, claimed_at timestamptz,
+        claim_rate float8, range_size bigint, max_range_size bigint, node_tag text, separator text,
+        pooled bigint)
+    LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_counters';
+COMMENT ON FUNCTION hilo._counters() IS 'collections and identities, for views';
 
 CREATE VIEW hilo.status AS
     SELECT
@@ -842,10 +752,8 @@ CREATE VIEW hilo.status AS
         c.max::float8 / c.max_value::float8 AS share_used,
         NULLIF(c.claimed_at, '-infinity') AS last_claim,
         pg_catalog.round(r.per_hour) AS numbers_per_hour,
-        CASE WHEN h.days < '3652500' THEN
-            pg_catalog.make_interval(
-                days => pg_catalog.floor(h.days)::int,
-                secs => pg_catalog.round((h.days - pg_catalog.floor(h.days)) * '86400'))
+        CASE WHEN h.hours < '87660000' THEN
+            pg_catalog.justify_hours(pg_catalog.round(h.hours * '3600') * '1 second'::interval)
         END AS time_left,
         NULLIF(c.range_size, 0) AS range_size,
         NULLIF(c.max_range_size, 0) AS max_range_size,
@@ -853,24 +761,16 @@ CREATE VIEW hilo.status AS
         NULLIF(c.separator, '') AS separator,
         c.pooled
     FROM hilo._counters() c,
-        -- The exponent ends at -100, below which float8 would underflow.
+        -- The rate falls by a factor of e per hour; after more than 100 it would underflow.
         LATERAL (SELECT CASE WHEN pg_catalog.isfinite(c.claimed_at)
-            THEN GREATEST('-100', LEAST('0',
-                EXTRACT(epoch FROM c.claimed_at - pg_catalog.clock_timestamp())::float8) / '3600')
-            END) e(exponent),
-        LATERAL (SELECT
-            CASE WHEN pg_catalog.isfinite(c.claimed_at) AND c.claim_rate > '1e-200'
-                THEN c.claim_rate * pg_catalog.exp(e.exponent)
-                ELSE '0' END
-        ) r(per_hour),
-        LATERAL (SELECT
-            (c.max_value - c.max)::float8 / NULLIF(r.per_hour, '0') / '24'
-        ) h(days)
+            THEN c.claim_rate * pg_catalog.exp(GREATEST('-100', LEAST('0',
+                EXTRACT(epoch FROM c.claimed_at - pg_catalog.clock_timestamp())::float8 / '3600')))
+            ELSE '0'
+        END) r(per_hour),
+        LATERAL (SELECT (c.max_value - c.max)::float8 / NULLIF(r.per_hour, '0')) h(hours)
     WHERE c.name = '|' OR c.name NOT LIKE '%|';
-COMMENT ON VIEW hilo.status IS
-    'for each collection, how far it has counted, how fast it grows, and its options';
-COMMENT ON COLUMN hilo.status.collection IS
-    'name of the collection; | counts the server-side ids';
+COMMENT ON VIEW hilo.status IS 'how far each collection has counted, how fast, and its options';
+COMMENT ON COLUMN hilo.status.collection IS 'name of the collection; | counts server-side ids';
 COMMENT ON COLUMN hilo.status.max IS 'highest number claimed';
 COMMENT ON COLUMN hilo.status.max_value IS 'upper limit of max';
 COMMENT ON COLUMN hilo.status.share_used IS 'max divided by max_value';
@@ -878,43 +778,33 @@ COMMENT ON COLUMN hilo.status.last_claim IS 'time of the newest claim; null: non
 COMMENT ON COLUMN hilo.status.numbers_per_hour IS
     'numbers claimed per hour, judging by the last hours';
 COMMENT ON COLUMN hilo.status.time_left IS
-    'how long the numbers will last at that rate; null: longer than 10,000 years';
-COMMENT ON COLUMN hilo.status.range_size IS
-    'smallest range of this collection; null: hilo.range_size applies';
-COMMENT ON COLUMN hilo.status.max_range_size IS
-    'largest range of this collection; null: hilo.max_range_size applies';
-COMMENT ON COLUMN hilo.status.node_tag IS
-    'node tag of this collection; null: hilo.node_tag applies';
-COMMENT ON COLUMN hilo.status.separator IS
-    'separator of this collection; null: hilo.identity_parts_separator applies';
+    'how long they last at that rate; null: over 10,000 years';
+COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: hilo.range_size applies';
+COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range; null: hilo.max_range_size applies';
+COMMENT ON COLUMN hilo.status.node_tag IS 'node tag; null: hilo.node_tag applies';
+COMMENT ON COLUMN hilo.status.separator IS 'separator; null: hilo.identity_parts_separator';
 COMMENT ON COLUMN hilo.status.pooled IS 'numbers in shared memory that no session holds';
 
 -- The name has no bar, unless functions would take its last character for the separator.
 CREATE VIEW hilo.identities AS
     SELECT
-        CASE WHEN pg_catalog.right(n.name, pg_catalog.length(n.separator)) = n.separator
-            THEN c.name
-            ELSE n.name END AS name,
+        CASE
+            WHEN pg_catalog.right(n.name, pg_catalog.length(s.separator)) = s.separator THEN c.name
+            ELSE n.name
+        END AS name,
         c.max AS value
     FROM hilo._counters() c,
-        LATERAL (SELECT
-            pg_catalog.left(c.name, -1),
-            pg_catalog.current_setting('hilo.identity_parts_separator')
-        ) n(name, separator)
+        LATERAL (SELECT pg_catalog.left(c.name, -1)) n(name),
+        pg_catalog.current_setting('hilo.identity_parts_separator') s(separator)
     WHERE c.name LIKE '_%|';
 COMMENT ON VIEW hilo.identities IS 'each identity and its value';
 COMMENT ON COLUMN hilo.identities.name IS 'name of the identity';
 COMMENT ON COLUMN hilo.identities.value IS 'number drawn last, or seeded';
 
-CREATE FUNCTION hilo.ranges(
-    OUT collection text,
-    OUT low bigint,
-    OUT high bigint,
-    OUT next bigint,
-    OUT size bigint) RETURNS SETOF record
-    LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL RESTRICTED
-    AS 'MODULE_PATHNAME', 'hilo_ranges';
-COMMENT ON FUNCTION hilo.ranges() IS 'ranges of this session that have unused numbers';
+CREATE FUNCTION hilo.ranges()
+    RETURNS TABLE (collection text, low bigint, high bigint, next bigint, size bigint)
+    LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'hilo_ranges';
+COMMENT ON FUNCTION hilo.ranges() IS 'the rows of the view hilo.ranges';
 CREATE VIEW hilo.ranges AS SELECT * FROM hilo.ranges();
 COMMENT ON VIEW hilo.ranges IS 'ranges of this session that have unused numbers';
 COMMENT ON COLUMN hilo.ranges.collection IS 'name of the collection';
@@ -927,22 +817,17 @@ COMMENT ON COLUMN hilo.ranges.size IS 'size of the range when it was claimed';
 -- The text of ids
 --
 CREATE FUNCTION hilo_number(id text) RETURNS bigint
-    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_number(text) IS
-    'the number in a document id: 10 from orders/10-A; null if it has none';
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION hilo_number(text) IS 'the number in a document id: 10 from orders/10-A';
 
 CREATE FUNCTION hilo_format(collection text, number bigint) RETURNS text
-    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'hilo_format';
-COMMENT ON FUNCTION hilo_format(text, bigint) IS
-    'the document id of a number, with the node tag of the collection, or else of this server';
+    LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
+COMMENT ON FUNCTION hilo_format(text, bigint) IS 'the document id of a number';
 
 CREATE FUNCTION hilo_format(collection text, number bigint, node_tag text) RETURNS text
-    LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'hilo_format';
+    LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
 COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
-    'the document id of a number, with the given node tag';
+    'the document id of a number, with a node tag';
 
 --
 -- Privileges
