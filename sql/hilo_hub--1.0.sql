@@ -75,8 +75,8 @@ CREATE VIEW hilo_hub.leases AS
     SELECT * FROM hilo_hub._leases();
 COMMENT ON VIEW hilo_hub.leases IS
     'what this server is to others, in a row without a collection; and its shared counters';
-COMMENT ON COLUMN hilo_hub.leases.collection IS 'name of a collection, or of an identity (companies|)';
-COMMENT ON COLUMN hilo_hub.leases.highest IS 'highest number leased: to this member, or by this hub';
+COMMENT ON COLUMN hilo_hub.leases.collection IS 'collection, or identity (companies|)';
+COMMENT ON COLUMN hilo_hub.leases.highest IS 'highest number leased here, or by this hub';
 COMMENT ON COLUMN hilo_hub.leases.numbers_left IS 'numbers that no session of this server holds';
 COMMENT ON COLUMN hilo_hub.leases.last_error IS 'why this member got no lease; null: it did';
 COMMENT ON COLUMN hilo_hub.leases.error_at IS 'when that was';
