@@ -4,9 +4,22 @@
  *	  Shared memory: rests of ranges that no session holds, where rows were found,
  *	  and how far the pages of sequences have been logged ahead.
  *
- * The pool is a hash of collections.  Each entry has a lock, which is held for about a
- * microsecond; another lock protects which names the entries have, and is taken first.
- * While one of them is held, no code runs that can raise an error, and no page is locked.
+ * Why there is a pool at all: a session that ends has numbers left that are claimed on disk
+ * and that it has not handed out.  With short connections these would be most of all numbers.  So
+ * it puts them into the pool, and a session that needs numbers looks there before it claims.
+ *
+ * The pool is a hash of collections.  Each entry has a few pieces, which are numbers that belong
+ * to no session.  Taking them out is what makes them a session's own: the entry's lock sees to it
+ * that two sessions do not take the same ones.  Whether a piece is still good, the pool cannot
+ * know, because the collection may have been seeded or dropped since.  The session that takes it
+ * has read the row for that.
+ *
+ * Each entry has a lock, which is held for about a microsecond; another lock protects which names
+ * the entries have, and is taken first.  While one of them is held, no code runs that can
+ * raise an error, and no page is locked.
+ *
+ * Beside the entries there is a table of sequences, with what is known about the last record of
+ * each one's page.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,15 +39,24 @@
 #include "segment.h"
 
 /* Change this whenever the layout of the segment, or what it means, changes. */
-#define LAYOUT			6
+#define LAYOUT			7
 
-/* How many collections the pool has room for, of all databases together. */
+/*
+ * How many collections the pool has room for, of all databases together.  An entry has about
+ * a kilobyte, so there is no setting for it.
+ */
 #define POOL_ENTRIES	1024
 
-/* Pieces of a collection.  A few suffice, because adjacent ones are merged. */
+/*
+ * Pieces of a collection.  A few suffice, because adjacent ones are merged, and sessions take
+ * from the lowest one first until it is used up.
+ */
 #define MAX_PIECES		8
 
-/* How many sequences' lots there is room for. */
+/*
+ * How many sequences' lots there is room for.  If two sequences share a place, each draw that
+ * follows one of the other costs a record, so this is more than are usually busy at once.
+ */
 #define LOT_NOTES		1024
 
 /*
@@ -48,7 +70,10 @@ typedef struct PoolDatabase
 	int64		changed_at;		/* and when it was written, in nanoseconds */
 } PoolDatabase;
 
-/* What the pool has of a collection. */
+/*
+ * What the pool has of a collection.  An entry is never given back: when another collection
+ * needs it, it is evicted.
+ */
 typedef struct PoolEntry
 {
 	LWLock		lock;
@@ -75,10 +100,9 @@ typedef struct LotNote
 	HiloLot		lot;
 } LotNote;
 
-/* The segment. */
+/* The segment.  All that is not said to be protected otherwise is under its first lock. */
 typedef struct Pool
 {
-	HiloSegment segment;
 	LWLock		lock;			/* protects which names the entries have */
 	LWLock		lots_lock;
 	LotNote		lots[LOT_NOTES];
@@ -96,17 +120,17 @@ static Pool *pool = NULL;
  * Attach
  */
 
-/* Initialize a segment, which is zeroed behind what it begins with. */
+/* Initialize a segment, which is zeroed, so that most of it is as it should be already. */
 static void
-initialize_pool(HiloSegment *segment)
+initialize_pool(void *segment, int tranche)
 {
-	Pool	   *made = (Pool *) segment;
+	Pool	   *made = segment;
 
-	LWLockInitialize(&made->lock, segment->tranche);
-	LWLockInitialize(&made->lots_lock, segment->tranche);
+	LWLockInitialize(&made->lock, tranche);
+	LWLockInitialize(&made->lots_lock, tranche);
 	for (int i = 0; i < POOL_ENTRIES; i++)
 	{
-		LWLockInitialize(&made->entries[i].lock, segment->tranche);
+		LWLockInitialize(&made->entries[i].lock, tranche);
 		made->buckets[i] = -1;
 	}
 }
@@ -118,25 +142,22 @@ initialize_pool(HiloSegment *segment)
 static bool
 attach_pool(bool make)
 {
-	bool		is_of_another;
-
 	if (likely(pool != NULL))
 		return true;
 	if (!proc_exit_inprogress)
-		pool = (Pool *) hilo_segment_attach(hash_combine(LAYOUT, sizeof(Pool)),
-											make ? sizeof(Pool) : 0,
-											initialize_pool, &is_of_another);
+		pool = hilo_segment_attach(hash_combine(LAYOUT, sizeof(Pool)),
+								   make ? sizeof(Pool) : 0, initialize_pool);
 	return pool != NULL;
 }
 
-/* The database of this session; none if it cannot be told from others. */
+/*
+ * The database of this session; none if it cannot be told from others.  The file has to be looked
+ * at only once, because a database is neither moved nor replaced while a session uses it.
+ */
 static const PoolDatabase *
 this_database(void)
 {
-	static PoolDatabase database =
-		{
-		InvalidOid
-		};
+	static PoolDatabase database;
 	char		path[MAXPGPATH];
 	struct stat file;
 
@@ -157,7 +178,10 @@ this_database(void)
  * Entries
  */
 
-/* The link to the first of the entries whose names have this one's hash. */
+/*
+ * The link to the first of the entries whose names have this one's hash.  The name is hashed
+ * together with the database's OID: collections are called alike in many databases.
+ */
 static int *
 bucket_of(Oid database, const char *name)
 {
@@ -166,7 +190,11 @@ bucket_of(Oid database, const char *name)
 	return &pool->buckets[hash_combine(hash, database) % POOL_ENTRIES];
 }
 
-/* The entry of this database with that name; NULL: none.  The set is locked. */
+/*
+ * The entry of this database with that name; NULL: none.  pool->lock must be held, in any mode.
+ * The entry that is found is not locked, and can be another collection's as soon as pool->lock is
+ * released.
+ */
 static PoolEntry *
 find_entry(const char *name)
 {
@@ -185,7 +213,13 @@ find_entry(const char *name)
 	return NULL;
 }
 
-/* The entry with that name, locked.  NULL, and nothing is locked: there is none. */
+/*
+ * The entry with that name, locked.  NULL, and nothing is locked: there is none.
+ *
+ * Once the entry is locked, pool->lock is not needed any more, because an entry gets another
+ * name only under both locks.  So sessions that use different collections do not wait for each
+ * other.
+ */
 static PoolEntry *
 lock_entry(const char *name, LWLockMode mode)
 {
@@ -203,8 +237,12 @@ lock_entry(const char *name, LWLockMode mode)
 
 /*
  * Find room for an entry, and lock it: the first free one, or the first that was not used since
- * the search last passed it, whose numbers are lost.  NULL: all are kept.  The set is locked for
- * a change.
+ * the search last passed it, whose numbers are lost.  NULL: all are kept.  pool->lock must be held
+ * exclusively.
+ *
+ * The search goes round as the hand of a clock, and marks each entry that it passes as not used.
+ * So after two rounds it has seen each entry without the mark, and only those that are kept are
+ * left.
  */
 static PoolEntry *
 lock_room(void)
@@ -224,6 +262,8 @@ lock_room(void)
 		pool->entries[i].used = false;
 	}
 	LWLockAcquire(&it->lock, LW_EXCLUSIVE);
+
+	/* The former owner's name leads there no more. */
 	if (OidIsValid(it->database.oid))
 	{
 		int		   *link = bucket_of(it->database.oid, it->name);
@@ -250,6 +290,7 @@ lock_new_entry(const char *name)
 	if (it != NULL)
 		return it;
 
+	/* Another session may make the entry before this one has the lock. */
 	LWLockAcquire(&pool->lock, LW_EXCLUSIVE);
 	it = find_entry(name);
 	if (it != NULL)
@@ -275,6 +316,7 @@ lock_new_entry(const char *name)
  * Pieces
  */
 
+/* Take a piece out, so that the others are still in order.  The entry must be locked. */
 static void
 remove_piece(PoolEntry *it, int i)
 {
@@ -285,7 +327,8 @@ remove_piece(PoolEntry *it, int i)
 
 /*
  * True if the pieces are adjacent and of the same origin, so that they can be
- * merged.
+ * merged.  Adjacent numbers of two epochs must stay apart: when the row has been read, one piece
+ * turns out to be good and the other one not.
  */
 static bool
 is_next_to(const HiloClaim *low, const HiloClaim *high)
@@ -294,21 +337,13 @@ is_next_to(const HiloClaim *low, const HiloClaim *high)
 		low->home == high->home && low->epoch == high->epoch;
 }
 
-static int
-smallest_piece(const PoolEntry *it)
-{
-	int			smallest = 0;
-
-	for (int i = 1; i < it->piece_count; i++)
-	{
-		if (hilo_range_count(&it->pieces[i].range) <
-			hilo_range_count(&it->pieces[smallest].range))
-			smallest = i;
-	}
-	return smallest;
-}
-
-/* Add a piece, merged with those next to it; if there are too many, the smallest is lost. */
+/*
+ * Add a piece, merged with those next to it; if there are too many, the smallest is lost.  The
+ * entry must be locked.  Of an empty piece there is nothing to add.
+ *
+ * A merged piece has the LSN of the newer claim.  The session that takes from it waits until the
+ * WAL is on disk up to there, which may be more than it has to, but never less.
+ */
 static void
 add_piece(PoolEntry *it, HiloClaim piece)
 {
@@ -330,8 +365,14 @@ add_piece(PoolEntry *it, HiloClaim piece)
 	}
 	if (it->piece_count == MAX_PIECES)
 	{
-		int			smallest = smallest_piece(it);
+		int			smallest = 0;
 
+		for (int i = 1; i < MAX_PIECES; i++)
+		{
+			if (hilo_range_count(&it->pieces[i].range) <
+				hilo_range_count(&it->pieces[smallest].range))
+				smallest = i;
+		}
 		if (hilo_range_count(&it->pieces[smallest].range) > hilo_range_count(&piece.range))
 			return;
 		remove_piece(it, smallest);
@@ -370,6 +411,9 @@ hilo_pool_has(const char *name)
 /*
  * Pieces of another epoch are removed on the way.  One of this epoch that is above max was
  * claimed after the row was read, and is left for others.
+ *
+ * If the numbers are taken from the middle of a piece, because the session needs some above a
+ * given one, what is left are two pieces, below and above.
  */
 bool
 hilo_pool_take(const char *name, const HiloRow *row, const HiloWanted *wanted, HiloClaim *claim)
@@ -412,6 +456,7 @@ hilo_pool_take(const char *name, const HiloRow *row, const HiloWanted *wanted, H
 	return taken;
 }
 
+/* The entry itself stays, with the place where the row was found. */
 void
 hilo_pool_forget(const char *name)
 {
@@ -436,6 +481,11 @@ hilo_pool_keep(const char *name)
 	return true;
 }
 
+/*
+ * The message is cut so that it ends in a whole character.  When the newest note was made is
+ * kept once for all collections, under pool->lock, which comes before the lock of an entry: so
+ * that is taken after the entry has been released.
+ */
 void
 hilo_pool_note(const char *name, const char *failure)
 {
@@ -497,6 +547,10 @@ hilo_pool_count(const char *name, const HiloRow *row)
  * Where rows were found
  */
 
+/*
+ * The place is a hint, which may be out of date when another session reads it: that verifies it
+ * before it uses it, as any place that it remembers.
+ */
 void
 hilo_pool_note_row(const HiloRowRef *ref)
 {
@@ -510,6 +564,7 @@ hilo_pool_note_row(const HiloRowRef *ref)
 	LWLockRelease(&it->lock);
 }
 
+/* The generation 0 is older than any of a session, so the place counts as not verified. */
 void
 hilo_pool_recall_row(HiloRowRef *ref)
 {
@@ -534,7 +589,10 @@ hilo_lots_open(void)
 	(void) attach_pool(true);
 }
 
-/* The place of a sequence's note.  Sequences with the same hash overwrite each other's. */
+/*
+ * The place of a sequence's note.  Sequences with the same hash overwrite each other's, which is
+ * as if nothing was known of the other one.  So the table needs no search and no eviction.
+ */
 static LotNote *
 note_of(Oid sequence)
 {
@@ -545,6 +603,9 @@ note_of(Oid sequence)
 /*
  * The database is compared, too: a copy of it has the same sequences, and with wal_level =
  * minimal the same LSNs.
+ *
+ * This does not attach to the segment, because the caller may hold the lock of the sequence's
+ * page.
  */
 HiloLot
 hilo_lot(Oid sequence)
@@ -560,6 +621,10 @@ hilo_lot(Oid sequence)
 	return note.database == MyDatabaseId && note.sequence == sequence ? note.lot : none;
 }
 
+/*
+ * A session that notes a lot holds the lock of the sequence's page if it has logged the page
+ * itself.  Then the note is there before any other session sees the new LSN of the page.
+ */
 void
 hilo_lot_note(Oid sequence, const HiloLot *lot)
 {

@@ -4,6 +4,15 @@
  *	  The shared memory of this library: a dynamic segment, which the first session
  *	  that needs it makes.
  *
+ * A library that is not in shared_preload_libraries cannot ask for shared memory when the
+ * server starts.  But the server keeps some of its own to spare, of which a session can take
+ * a few bytes at any time.  There is the anchor: it tells the handle of a dynamic segment, which
+ * can be large.
+ *
+ * A session locks the anchor and reads it.  If it has a handle, the session attaches to that
+ * segment.  Otherwise it makes one, locks the anchor again, and puts the handle there.
+ * From then on the segment is pinned, so it outlives the session.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -18,15 +27,14 @@
 #include "failure_point.h"
 #include "segment.h"
 
-/* The name of the anchor, and of the locks. */
-#define NAME	"hilo"
-
-#define MAGIC	0x48694c6f
+/* The name of the anchor, and of the locks as pg_stat_activity shows them. */
+#define SEGMENT_NAME	"hilo"
 
 /*
  * Where sessions find the segment.  It is in the server's own shared memory, so
  * all versions of this library that run in one server share it: its name and its
- * layout never change.  All of it is 0 at first, and again after a crash.
+ * layout never change.  All of it is 0 at first, and again after a crash, which removes
+ * all dynamic segments as well.
  */
 typedef struct Anchor
 {
@@ -36,8 +44,9 @@ typedef struct Anchor
 } Anchor;
 
 /*
- * The anchor, locked.  The server keeps some memory to spare for libraries that
- * are loaded after its start.
+ * Find the anchor, and lock it.  The lock is the one under which the server itself looks for
+ * structs in its shared memory, so the first session that asks makes the anchor, and all
+ * others find it.
  */
 static Anchor *
 lock_anchor(void)
@@ -46,13 +55,17 @@ lock_anchor(void)
 	bool		found;
 
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	anchor = ShmemInitStruct(NAME, sizeof(Anchor), &found);
+	anchor = ShmemInitStruct(SEGMENT_NAME, sizeof(Anchor), &found);
 	if (!found)
 		memset(anchor, 0, sizeof(Anchor));
 	return anchor;
 }
 
-/* The anchor as it is now; it has a tranche. */
+/*
+ * A copy of the anchor as it is now.  The first session that comes here asks for a tranche: the
+ * server has only 65,536 of them and takes none back, so it must not be one for each session
+ * that makes a segment.
+ */
 static Anchor
 read_anchor(void)
 {
@@ -60,34 +73,22 @@ read_anchor(void)
 	Anchor		copy;
 
 	if (anchor->tranche == 0)
-		anchor->tranche = hilo_new_tranche(NAME);
+		anchor->tranche = hilo_new_tranche(SEGMENT_NAME);
 	copy = *anchor;
 	LWLockRelease(AddinShmemInitLock);
 	return copy;
 }
 
-static void
-begin_segment(HiloSegment *segment, Size size, const Anchor *anchor,
-			  void (*initialize) (HiloSegment *segment))
-{
-	memset(segment, 0, size);
-	segment->magic = MAGIC;
-	segment->layout = anchor->layout;
-	segment->handle = anchor->handle;
-	segment->tranche = anchor->tranche;
-	initialize(segment);
-}
-
 /*
- * Make a segment, and put it into the anchor.  NULL: another session has been
- * faster, or the server has no room for another segment.
+ * Make a segment, and put it into the anchor.  The result is NULL if another session has been
+ * faster, whose segment is in the anchor then.
  *
  * No lock is held while it is made: that takes as long as the operating system
  * takes to find the memory.  So several sessions may each make one, of which all
  * but one are removed at once.
  */
-static HiloSegment *
-make_segment(Anchor made, Size size, void (*initialize) (HiloSegment *segment))
+static void *
+make_segment(Anchor made, Size size, void (*initialize) (void *segment, int tranche))
 {
 	dsm_segment *dsm = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
 	Anchor	   *anchor;
@@ -98,7 +99,8 @@ make_segment(Anchor made, Size size, void (*initialize) (HiloSegment *segment))
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("too many dynamic shared memory segments")));
 	made.handle = dsm_segment_handle(dsm);
-	begin_segment(dsm_segment_address(dsm), size, &made, initialize);
+	memset(dsm_segment_address(dsm), 0, size);
+	initialize(dsm_segment_address(dsm), made.tranche);
 	dsm_pin_segment(dsm);
 	HILO_KILL_POINT("segment made");
 
@@ -108,138 +110,91 @@ make_segment(Anchor made, Size size, void (*initialize) (HiloSegment *segment))
 		*anchor = made;
 	LWLockRelease(AddinShmemInitLock);
 	if (is_first)
-	{
-		dsm_pin_mapping(dsm);
 		return dsm_segment_address(dsm);
-	}
 	dsm_unpin_segment(made.handle);
 	dsm_detach(dsm);
 	return NULL;
 }
 
-/* Attach to the segment in the anchor, and verify that it is ours. */
-static HiloSegment *
-attach_segment(const Anchor *anchor)
+/*
+ * Attach to the segment in the anchor, or make it.  Without a size, as when a session only looks
+ * whether the pool has something, a segment is not worth making.
+ */
+static void *
+make_or_attach(uint32 layout, Size size, void (*initialize) (void *segment, int tranche))
 {
-	dsm_segment *dsm = dsm_attach(anchor->handle);
-	HiloSegment *segment = dsm == NULL ? NULL : dsm_segment_address(dsm);
-
-	if (segment == NULL ||
-		dsm_segment_map_length(dsm) < sizeof(HiloSegment) ||
-		segment->magic != MAGIC || segment->handle != anchor->handle ||
-		segment->layout != anchor->layout)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("the shared memory segment of hilo is not there")));
-	dsm_pin_mapping(dsm);
-	return segment;
-}
-
-static HiloSegment *
-make_or_attach(uint32 layout, Size size,
-			   void (*initialize) (HiloSegment *segment),
-			   bool *other_layout)
-{
-	HiloSegment *segment = NULL;
 	Anchor		anchor = read_anchor();
+	void	   *segment = NULL;
 
 	if (anchor.handle == 0 && size > 0)
 	{
-		Anchor		made = {.tranche = anchor.tranche,.layout = layout};
-
-		segment = make_segment(made, size, initialize);
+		anchor.layout = layout;
+		segment = make_segment(anchor, size, initialize);
 		if (segment == NULL)
 			anchor = read_anchor();
 	}
 	if (segment == NULL)
 	{
-		*other_layout = anchor.handle != 0 && anchor.layout != layout;
-		if (anchor.handle == 0 || *other_layout)
+		dsm_segment *dsm;
+
+		if (anchor.handle == 0 || anchor.layout != layout)
 			return NULL;
-		segment = attach_segment(&anchor);
+		dsm = dsm_attach(anchor.handle);
+		if (dsm == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("the shared memory segment of hilo is not there")));
+		segment = dsm_segment_address(dsm);
 	}
-	hilo_register_tranche(segment->tranche, NAME);
+	hilo_register_tranche(anchor.tranche, SEGMENT_NAME);
 	return segment;
 }
 
 /*
- * Log an error that was caught, at the first time in this session: what is
- * drawn does not depend on the segment.
+ * A mapping that belongs to no resource owner stays until the session ends, whatever
+ * becomes of the transaction.  That is why there is none here.  After an error nothing
+ * closes what was opened on the way, so there is no second attempt, which would find it half open.
+ * What is lost then are only numbers that this session does not use, so a draw goes on, and
+ * the log says why.
+ *
+ * This is not the end of a transaction, so a LWLock that was held at an error has to be
+ * released here, and the count of HOLD_INTERRUPTS(), which any error sets to 0, put back.
  */
-static void
-log_failure(void)
+void *
+hilo_segment_attach(uint32 layout, Size size, void (*initialize) (void *segment, int tranche))
 {
-	static bool logged = false;
-	ErrorData  *error = CopyErrorData();
+	static bool has_failed = false;
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	uint32		holdoff = InterruptHoldoffCount;
+	void	   *volatile segment = NULL;
 
-	FlushErrorState();
-	if (!logged)
+	/* In single-user mode there is no other process to share memory with. */
+	if (has_failed || !IsUnderPostmaster)
+		return NULL;
+	PG_TRY();
+	{
+		CurrentResourceOwner = NULL;
+		segment = make_or_attach(layout, size, initialize);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		LWLockReleaseAll();
+		InterruptHoldoffCount = holdoff;
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
 		ereport(LOG,
 				(errcode(error->sqlerrcode),
 				 errmsg("hilo could not get shared memory: %s", error->message),
 				 errdetail("Numbers that this session does not use are lost."),
 				 errhint("Make room for dynamic shared memory (on Linux, in /dev/shm), or increase min_dynamic_shared_memory.")));
-	logged = true;
-	FreeErrorData(error);
-}
-
-/* A server without other processes needs no shared memory. */
-static HiloSegment *
-make_local(uint32 layout, Size size, void (*initialize) (HiloSegment *segment))
-{
-	Anchor		anchor = {.layout = layout};
-	HiloSegment *segment;
-
-	if (size == 0)
-		return NULL;
-	anchor.tranche = hilo_new_tranche(NAME);
-	segment = MemoryContextAllocHuge(TopMemoryContext, size);
-	begin_segment(segment, size, &anchor, initialize);
-	return segment;
-}
-
-/*
- * What is opened on the way belongs to a resource owner of its own, which closes
- * it after an error; between transactions, as in a worker, it has no parent.  On success
- * the segment and the mapping are pinned, so that no transaction or resource owner ends
- * them.
- *
- * An error under a LWLock leaves it locked, because this is not the end of a
- * transaction; and any error ends all HOLD_INTERRUPTS() of the callers, too.
- */
-HiloSegment *
-hilo_segment_attach(uint32 layout, Size size,
-					void (*initialize) (HiloSegment *segment),
-					bool *other_layout)
-{
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner outer = CurrentResourceOwner;
-	uint32		holdoff = InterruptHoldoffCount;
-	HiloSegment *volatile segment = NULL;
-	ResourceOwner owner;
-
-	*other_layout = false;
-	if (!IsUnderPostmaster)
-		return make_local(layout, size, initialize);
-
-	owner = ResourceOwnerCreate(outer, "hilo segment");
-	PG_TRY();
-	{
-		CurrentResourceOwner = owner;
-		segment = make_or_attach(layout, size, initialize, other_layout);
-	}
-	PG_CATCH();
-	{
-		LWLockReleaseAll();
-		InterruptHoldoffCount = holdoff;
-		MemoryContextSwitchTo(context);
-		log_failure();
+		FreeErrorData(error);
+		has_failed = true;
 	}
 	PG_END_TRY();
-	CurrentResourceOwner = outer;
-	for (int phase = RESOURCE_RELEASE_BEFORE_LOCKS;
-		 phase <= RESOURCE_RELEASE_AFTER_LOCKS; phase++)
-		ResourceOwnerRelease(owner, phase, false, outer == NULL);
-	ResourceOwnerDelete(owner);
+	CurrentResourceOwner = owner;
 	return segment;
 }

@@ -13,26 +13,18 @@
 #ifndef HILO_SEGMENT_H
 #define HILO_SEGMENT_H
 
-/* What a segment begins with.  The first three tell that it is ours. */
-typedef struct HiloSegment
-{
-	uint32		magic;
-	uint32		layout;			/* of all that is in it */
-	uint32		handle;			/* of the segment itself */
-	int			tranche;		/* of the locks in it */
-} HiloSegment;
-
 /*
- * Attach this session to the segment, for good.  With a size other than 0 it is
- * made if there is none; initialize gets it zeroed but for what it begins with.
- * Returns NULL if there is none for this session; the next call tries again.
- * *other_layout: another version of this library has made the segment.
+ * Attach this session to the segment, until it ends.  With a size other than 0 a segment
+ * is made if there is none; initialize gets it zeroed, with the tranche for its locks.
  *
- * Call this without holding a LWLock.  It raises no error; it logs why it has
- * failed, once in a session.
+ * The result is NULL if this session cannot have it: there is none yet, another version of
+ * this library, whose layout differs, has made it, or there is no memory.  The caller goes on
+ * without, and asks again when it needs the memory the next time.
+ *
+ * Call this without holding a LWLock.  It raises no error.  A failure is logged, and
+ * is the last attempt of this session.
  */
-extern HiloSegment *hilo_segment_attach(uint32 layout, Size size,
-										void (*initialize) (HiloSegment *segment),
-										bool *other_layout);
+extern void *hilo_segment_attach(uint32 layout, Size size,
+								 void (*initialize) (void *segment, int tranche));
 
 #endif							/* HILO_SEGMENT_H */
