@@ -4,10 +4,27 @@
  *	  The look: is a number an id of a table already, and which is the next one
  *	  that is not?
  *
+ * First the places have to be known.  A place is an index that leads with the column.  For a
+ * sequence they are found from pg_depend, which says which column owns it; for a collection from
+ * the rows of hilo.binding; for an identity that is not bound, its column is given.  The
+ * session remembers them, with the OIDs of all relations that it has considered.  A message that
+ * one of these has changed makes it find the places again before the next draw.
+ *
  * Each search descends an index once, to the lowest id at or above a number.  All
  * numbers before that id are free, too, so one search usually serves many draws:
  * these numbers are the window.  A window lasts only for one command, because the
  * session itself may insert ids by hand in the next one.
+ *
+ * If a number is taken, the next free one is searched: see free_search.c.
+ *
+ * A draw must not wait for a lock that another transaction holds.  So every lock here is taken
+ * only if it is free at once.  What cannot be locked is not looked at, and whatever else was
+ * learned at that moment counts for this one number only.
+ *
+ * No code of users may run, because the session that draws may have more rights than the role
+ * that wrote it.  That is why indexes are read directly, not by a query: the comparison functions
+ * are the server's own, and neither predicates and expressions of indexes nor row-level security
+ * policies are evaluated.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,7 +78,8 @@
 
 /*
  * After so many entries whose rows are dead, the next one counts, so that a search stays
- * short in an index that vacuum has not cleaned for long.
+ * short in an index that vacuum has not cleaned for long.  A free number is passed then, which
+ * does no harm.
  */
 #define MAX_PASSED		1000
 
@@ -76,12 +94,13 @@ typedef struct HiloPlace
 	bool		is_text;		/* it is in the order of text */
 } HiloPlace;
 
-/* What this session knows of all counters: a list of HiloIds *. */
+/* What this session knows of all counters, of HiloIds *: a message may be about any of them. */
 static List *all_ids = NIL;
 
-/* How many messages there were about any relation. */
-static uint64 all_messages = 0;
-
+/*
+ * The distance can be as large as 2^64 - 1, from the lowest number to the highest.  It is worked
+ * out without a sign, and cut to what an int64 can say.
+ */
 int64
 hilo_steps_to(const HiloCourse *course, int64 number, int64 to)
 {
@@ -97,32 +116,25 @@ hilo_steps_to(const HiloCourse *course, int64 number, int64 to)
  * Messages
  */
 
-/* Called for each message about a relation; InvalidOid: about all. */
+/*
+ * Called for each message about a relation; InvalidOid: about all.
+ *
+ * Messages are accepted whenever a lock is taken, so this can be called in the middle of a search
+ * for places, or of a look.  It only marks what is out of date; what is under way then goes on with
+ * the old lists, and sees the mark at its end.
+ */
 static void
 ids_relation_changed(Oid relation)
 {
-	ListCell   *lc;
-
-	all_messages++;
-	foreach(lc, all_ids)
+	foreach_ptr(HiloIds, ids, all_ids)
 	{
-		HiloIds    *ids = lfirst(lc);
-
-		if (!OidIsValid(relation) || ids->awaits_table ||
-			list_member_oid(ids->relations, relation))
-		{
-			ids->messages++;
-			ids->is_current = false;
-			ids->window.high = ids->window.low;
-		}
+		if (OidIsValid(relation) && !ids->heeds_all &&
+			!list_member_oid(ids->relations, relation))
+			continue;
+		ids->has_missed = true;
+		ids->is_current = false;
+		ids->window.high = ids->window.low;
 	}
-}
-
-/* Syscache callback: ALTER SEQUENCE ... OWNED BY changes only pg_sequence. */
-static void
-ids_sequence_changed(Datum arg, int cacheid, uint32 hash)
-{
-	ids_relation_changed(InvalidOid);
 }
 
 HiloIds *
@@ -137,7 +149,6 @@ hilo_ids_create(void)
 	if (!is_registered)
 	{
 		hilo_on_relation_change(ids_relation_changed);
-		CacheRegisterSyscacheCallback(SEQRELID, ids_sequence_changed, (Datum) 0);
 		is_registered = true;
 	}
 	ids->context = context;
@@ -190,6 +201,11 @@ open_if_free(Oid oid)
 /*
  * True if the index can be looked into: it has all rows of its table, in the order of the
  * column's numbers or texts.
+ *
+ * The order is that of the server's own types if the operator family is: a family that a user has
+ * made could call his functions.  Where a collation calls texts equal that differ in their bytes,
+ * an exact look would find ids that this one is not.  The predicate of a partial index is asked for
+ * in the catalog row, because the relation cache would evaluate functions in it.
  */
 static bool
 index_answers(Relation index, AttrNumber attnum, bool *is_text)
@@ -208,12 +224,29 @@ index_answers(Relation index, AttrNumber attnum, bool *is_text)
 		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 }
 
-/* Find the index of one table that can be looked into, if there is one. */
+/*
+ * True if the index has no entries yet because this session is making them: a default that draws
+ * can be evaluated by the command that makes an index anew, such as ALTER TABLE.  How many blocks
+ * there are is asked only of an index that is new in this transaction, because the question costs
+ * a call of the operating system.
+ */
+static bool
+is_being_built(Relation index)
+{
+	return ReindexIsProcessingIndex(RelationGetRelid(index)) ||
+		(hilo_is_new(index) && RelationGetNumberOfBlocks(index) == 0);
+}
+
+/*
+ * Find the index of one table that can be looked into, if there is one.  All indexes are
+ * noted, not only that one: a message about another one may say that it is valid now.
+ */
 static void
 find_place(HiloIds *ids, Relation table, AttrNumber attnum)
 {
-	HiloPlace	place = {RelationGetRelid(table)};
+	HiloPlace  *place = palloc0(sizeof(HiloPlace));
 
+	place->table = RelationGetRelid(table);
 	foreach_oid(oid, RelationGetIndexList(table))
 	{
 		Relation	index = open_if_free(oid);
@@ -221,20 +254,20 @@ find_place(HiloIds *ids, Relation table, AttrNumber attnum)
 		ids->relations = lappend_oid(ids->relations, oid);
 		if (index == NULL)
 		{
-			ids->is_complete = false;
+			ids->has_missed = true;
 			continue;
 		}
-		if (!OidIsValid(place.index) && index_answers(index, attnum, &place.is_text))
-			place.index = oid;
+		if (!OidIsValid(place->index) && index_answers(index, attnum, &place->is_text))
+			place->index = oid;
 		relation_close(index, AccessShareLock);
 	}
-	if (!OidIsValid(place.index))
+	if (!OidIsValid(place->index))
 	{
-		ids->without_index = place.table;
+		ids->without_index = place->table;
 		return;
 	}
-	ids->holds_text = ids->holds_text || place.is_text;
-	ids->places = lappend(ids->places, memcpy(palloc(sizeof(place)), &place, sizeof(place)));
+	ids->holds_text = ids->holds_text || place->is_text;
+	ids->places = lappend(ids->places, place);
 }
 
 /* Warn that a table is not looked at. */
@@ -256,20 +289,24 @@ warn_locked(Oid table)
 }
 
 /*
- * Find the places of a column in its table, and in the partitions and children of that.
- * Messages come with each lock: one that comes before all these are known may be about any
- * of them, which has another partition or child now.
+ * Find the places of a column in its table, and in the partitions and children of that, where the
+ * column may have another number.  Partitioned tables and their indexes hold no rows.  Temporary
+ * tables of other sessions cannot be read.
+ *
+ * Until the partitions and children are noted, any message may be about one of them: the list may
+ * be out of date then.
  */
 static void
 find_places(HiloIds *ids, Oid relation, const char *column)
 {
-	uint64		before = all_messages;
-	List	   *parts = find_all_inheritors(relation, NoLock, NULL);
+	bool		heeds_all = ids->heeds_all;
+	List	   *parts;
 
+	ids->heeds_all = true;
+	parts = find_all_inheritors(relation, NoLock, NULL);
 	foreach_oid(oid, parts)
 		ids->relations = list_append_unique_oid(ids->relations, oid);
-	if (before != all_messages)
-		ids->messages++;
+	ids->heeds_all = heeds_all;
 	HILO_FAILURE_POINT("parts found");
 
 	foreach_oid(oid, parts)
@@ -283,7 +320,7 @@ find_places(HiloIds *ids, Oid relation, const char *column)
 		if (table == NULL)
 		{
 			warn_locked(oid);
-			ids->is_complete = false;
+			ids->has_missed = true;
 			continue;
 		}
 		if (!RELATION_IS_OTHER_TEMP(table))
@@ -292,7 +329,10 @@ find_places(HiloIds *ids, Oid relation, const char *column)
 	}
 }
 
-/* True for nextval and hilo.nextval.  Only superusers make functions in C. */
+/*
+ * True for nextval and hilo.nextval, which is known by the C function that it calls.  Only
+ * superusers make functions in C, so no role can pass off one of its own.
+ */
 static bool
 is_nextval(Oid function)
 {
@@ -316,98 +356,67 @@ is_nextval(Oid function)
 }
 
 /*
- * The call of nextval or hilo.nextval in an expression that draws from one constant sequence
- * and does nothing else, except for casts of the number; NULL: it is no such expression.
+ * Casts are passed on the way to the call: a column of another type than bigint has one, and so
+ * has one of a domain.  A default that does more with the number, such as to add 1000 to it, makes
+ * ids that are not the numbers of the sequence, so these would be looked at in vain.
  */
-static FuncExpr *
-nextval_call(Node *expression)
-{
-	while (expression != NULL)
-	{
-		FuncExpr   *call = (FuncExpr *) expression;
-		Const	   *argument;
-
-		if (IsA(expression, RelabelType))
-		{
-			expression = (Node *) ((RelabelType *) expression)->arg;
-			continue;
-		}
-		if (IsA(expression, CoerceToDomain))
-		{
-			expression = (Node *) ((CoerceToDomain *) expression)->arg;
-			continue;
-		}
-		if (!IsA(expression, FuncExpr) || call->args == NIL)
-			return NULL;
-		argument = linitial(call->args);
-		if (call->funcformat == COERCE_IMPLICIT_CAST || call->funcformat == COERCE_EXPLICIT_CAST)
-		{
-			expression = (Node *) argument;
-			continue;
-		}
-		return is_nextval(call->funcid) && IsA(argument, Const) && !argument->constisnull ?
-			call : NULL;
-	}
-	return NULL;
-}
-
 Oid
 hilo_sequence_in_default(Node *expression, bool *is_plain)
 {
-	FuncExpr   *call = nextval_call(expression);
+	while (expression != NULL)
+	{
+		if (IsA(expression, RelabelType))
+			expression = (Node *) ((RelabelType *) expression)->arg;
+		else if (IsA(expression, CoerceToDomain))
+			expression = (Node *) ((CoerceToDomain *) expression)->arg;
+		else if (IsA(expression, FuncExpr) && ((FuncExpr *) expression)->args != NIL)
+		{
+			FuncExpr   *call = (FuncExpr *) expression;
+			Const	   *argument = linitial(call->args);
 
-	if (call == NULL)
-		return InvalidOid;
-	*is_plain = call->funcid == F_NEXTVAL;
-	return DatumGetObjectId(((Const *) linitial(call->args))->constvalue);
+			if (call->funcformat == COERCE_IMPLICIT_CAST ||
+				call->funcformat == COERCE_EXPLICIT_CAST)
+			{
+				expression = (Node *) argument;
+				continue;
+			}
+			if (!is_nextval(call->funcid) || !IsA(argument, Const) || argument->constisnull)
+				break;
+			*is_plain = call->funcid == F_NEXTVAL;
+			return DatumGetObjectId(argument->constvalue);
+		}
+		else
+			break;
+	}
+	return InvalidOid;
 }
 
-/* True if the expression draws from the sequence, and does nothing else. */
+/* True if the column has a stored default that draws from the sequence, and does nothing else. */
 static bool
-draws_from(Node *expression, Oid sequence)
-{
-	bool		is_plain;
-
-	return hilo_sequence_in_default(expression, &is_plain) == sequence;
-}
-
-/* The stored default of a column; NULL: it has none. */
-static Node *
-column_default(Relation table, AttrNumber attnum)
+default_draws_from(Relation table, AttrNumber attnum, Oid sequence)
 {
 	TupleConstr *constraints = RelationGetDescr(table)->constr;
+	bool		is_plain;
 
 	for (int i = 0; constraints != NULL && i < constraints->num_defval; i++)
 	{
 		if (constraints->defval[i].adnum == attnum)
-			return stringToNode(constraints->defval[i].adbin);
+			return sequence ==
+				hilo_sequence_in_default(stringToNode(constraints->defval[i].adbin), &is_plain);
 	}
-	return NULL;
+	return false;
 }
 
-/* The highest number that fits into a column of that type. */
-static int64
-type_limit(Oid type)
-{
-	switch (getBaseType(type))
-	{
-		case INT2OID:
-			return PG_INT16_MAX;
-		case INT4OID:
-			return PG_INT32_MAX;
-		default:
-			return PG_INT64_MAX;
-	}
-}
-
-/* Forget the places. */
+/*
+ * Forget the places, before they are found again.  They count as not current until the search has
+ * ended, so one that ends with an error leaves nothing that is incomplete in use.
+ */
 static void
-begin_places(HiloIds *ids)
+forget_places(HiloIds *ids)
 {
 	MemoryContextReset(ids->context);
 	ids->places = ids->relations = NIL;
-	ids->is_current = ids->awaits_table = ids->holds_text = false;
-	ids->is_complete = true;
+	ids->is_current = ids->has_missed = ids->heeds_all = ids->holds_text = false;
 	ids->without_index = InvalidOid;
 	ids->limit = PG_INT64_MAX;
 	ids->window.high = ids->window.low;
@@ -417,11 +426,12 @@ begin_places(HiloIds *ids)
  * The owner is found by what pg_depend says of the sequence, not of the table: so no role
  * can put a column of its own there.  A column that owns the sequence without drawing
  * from it does not count, because programs keep numbers of blocks in such sequences.
+ *
+ * An identity column is known by the kind of its dependency, and has no default to be read.
  */
 void
 hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 {
-	uint64		messages = ids->messages;
 	MemoryContext old;
 	Oid			owner;
 	int32		attnum;
@@ -430,7 +440,7 @@ hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 
 	if (likely(ids->is_current))
 		return;
-	begin_places(ids);
+	forget_places(ids);
 	is_identity = sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &owner, &attnum);
 	if (is_identity || sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attnum))
 	{
@@ -440,13 +450,15 @@ hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 		if (table == NULL)
 		{
 			warn_locked(owner);
-			ids->is_complete = false;
+			ids->has_missed = true;
 		}
-		else if (is_identity || draws_from(column_default(table, attnum), sequence))
+		else if (is_identity || default_draws_from(table, attnum, sequence))
 		{
 			Form_pg_attribute column = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+			Oid			type = getBaseType(column->atttypid);
 
-			ids->limit = type_limit(column->atttypid);
+			if (type == INT2OID || type == INT4OID)
+				ids->limit = type == INT2OID ? PG_INT16_MAX : PG_INT32_MAX;
 			find_places(ids, owner, NameStr(column->attname));
 		}
 		if (table != NULL)
@@ -454,10 +466,13 @@ hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 		MemoryContextSwitchTo(old);
 	}
 	HILO_FAILURE_POINT("places found");
-	ids->is_current = ids->is_complete && ids->messages == messages;
+	ids->is_current = !ids->has_missed;
 }
 
-/* Warn, once in a session, that a binding does not count. */
+/*
+ * Warn, once in a session, that a binding does not count.  It cannot be an error: after a restore,
+ * say, in which the table has another owner, inserts must go on.
+ */
 static void
 warn_lost_binding(const char *collection, const HiloBinding *binding)
 {
@@ -475,11 +490,17 @@ warn_lost_binding(const char *collection, const HiloBinding *binding)
 			 errhint("Bind the collection again with hilo.bind(), or call hilo.unbind().")));
 }
 
+/*
+ * A collection that has no bindings, as most have none, costs no memory, and a draw of it
+ * no look.
+ *
+ * A binding that does not count may do so later, when a table of that name is made or renamed.
+ * Its OID is not known yet, so any message may be about it.
+ */
 HiloIds *
 hilo_ids_of_collection(HiloIds *ids, const char *collection)
 {
 	List	   *bindings = hilo_bindings(collection);
-	uint64		messages;
 
 	if (bindings == NIL)
 	{
@@ -489,8 +510,7 @@ hilo_ids_of_collection(HiloIds *ids, const char *collection)
 	}
 	if (ids == NULL)
 		ids = hilo_ids_create();
-	messages = ids->messages;
-	begin_places(ids);
+	forget_places(ids);
 	foreach_ptr(const HiloBinding, binding, bindings)
 	{
 		MemoryContext old = MemoryContextSwitchTo(ids->context);
@@ -499,23 +519,22 @@ hilo_ids_of_collection(HiloIds *ids, const char *collection)
 			find_places(ids, binding->relation, NameStr(binding->column_name));
 		else
 		{
-			ids->awaits_table = true;
+			ids->heeds_all = true;
 			warn_lost_binding(collection, binding);
 		}
 		MemoryContextSwitchTo(old);
 	}
-	ids->is_current = ids->is_complete && ids->messages == messages;
+	ids->is_current = !ids->has_missed;
 	return ids;
 }
 
 void
 hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 {
-	uint64		messages = ids->messages;
 	char	   *column = get_attname(relation, attnum, false);
 	MemoryContext old = MemoryContextSwitchTo(ids->context);
 
-	begin_places(ids);
+	forget_places(ids);
 	find_places(ids, relation, column);
 	MemoryContextSwitchTo(old);
 	if (OidIsValid(ids->without_index))
@@ -530,7 +549,7 @@ hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
 													get_rel_name(relation)),
 						 quote_identifier(column))));
-	ids->is_current = ids->is_complete && ids->messages == messages;
+	ids->is_current = !ids->has_missed;
 }
 
 /*
@@ -562,130 +581,126 @@ row_counts(IndexScanDesc scan, TupleTableSlot **slot, Snapshot now)
 	return false;
 }
 
-/* The integer in a value of that type. */
-static int64
-integer_in(Datum value, Oid type)
-{
-	return type == INT2OID ? DatumGetInt16(value) :
-		type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
-}
-
 /*
- * Find the lowest id from low to high in an index, which is open like its table, or the
- * highest one.  Both bounds are keys, so that the server stops at the first entry beyond.
+ * Find the first entry of an index with these keys whose row counts; table and index are
+ * open.  *id gets the number in it, if id is not NULL, which the index must be one of integers for.
  * After most_passed entries whose rows are dead, the next one counts.
+ *
+ * The scan itself is one with SnapshotAny, and what is visible is decided here.  So it leaves no
+ * predicate lock, and a draw can neither raise a serialization failure nor cause one elsewhere.
+ *
+ * In most searches the first entry counts, or there is none.  So the snapshot, which
+ * costs more than all the rest, is taken only when a row turns out not to count.
  */
 static bool
-search_index(Relation table, Relation index, int64 low, int64 high, bool highest,
-			 int64 most_passed, int64 *id)
+search_index(Relation table, Relation index, ScanKey keys, int key_count,
+			 ScanDirection direction, int64 most_passed, int64 *id)
 {
-	Oid			type = index->rd_opcintype[0];
-	RegProcedure at_least = type == INT2OID ? F_INT28GE : type == INT4OID ? F_INT48GE : F_INT8GE;
-	RegProcedure at_most = type == INT2OID ? F_INT28LE : type == INT4OID ? F_INT48LE : F_INT8LE;
-	bool		is_descending = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
-	ScanDirection direction = is_descending != highest ?
-		BackwardScanDirection : ForwardScanDirection;
-	IndexScanDesc scan = hilo_index_beginscan(table, index, SnapshotAny, 2);
+	IndexScanDesc scan = hilo_index_beginscan(table, index, SnapshotAny, key_count);
 	TupleTableSlot *slot = NULL;
 	Snapshot	now = NULL;
-	ScanKeyData keys[2];
 	int64		passed = 0;
 	bool		found = false;
 
-	ScanKeyEntryInitialize(&keys[0], 0, 1, BTGreaterEqualStrategyNumber, INT8OID, InvalidOid,
-						   at_least, Int64GetDatum(low));
-	ScanKeyEntryInitialize(&keys[1], 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
-						   at_most, Int64GetDatum(high));
-	scan->xs_want_itup = true;
-	index_rescan(scan, keys, lengthof(keys), NULL, 0);
+	scan->xs_want_itup = id != NULL;
+	index_rescan(scan, keys, key_count, NULL, 0);
 	while (!found && index_getnext_tid(scan, direction) != NULL)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (++passed > most_passed || row_counts(scan, &slot, now))
-		{
-			bool		isnull;
-
-			*id = integer_in(index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull), type);
 			found = true;
-		}
 		else if (now == NULL)
 		{
 			now = hilo_snapshot_now(RelationGetRelid(table), InvalidCommandId);
-			index_rescan(scan, keys, lengthof(keys), NULL, 0);
+			index_rescan(scan, keys, key_count, NULL, 0);
 			passed = 0;
 		}
 	}
-	index_endscan(scan);
-	if (slot != NULL)
-		ExecDropSingleTupleTableSlot(slot);
-	if (now != NULL)
-		UnregisterSnapshot(now);
-	return found;
-}
-
-/* True if an index, which is open like its table, has a row that counts with this key. */
-static bool
-search_exact(Relation table, Relation index, ScanKey key)
-{
-	IndexScanDesc scan = hilo_index_beginscan(table, index, SnapshotAny, 1);
-	TupleTableSlot *slot = NULL;
-	Snapshot	now = NULL;
-	int			passed = 0;
-	bool		found = false;
-
-	index_rescan(scan, key, 1, NULL, 0);
-	while (!found && index_getnext_tid(scan, ForwardScanDirection) != NULL)
+	if (found && id != NULL)
 	{
-		CHECK_FOR_INTERRUPTS();
-		found = ++passed > MAX_PASSED || row_counts(scan, &slot, now);
-		if (!found && now == NULL)
-		{
-			now = hilo_snapshot_now(RelationGetRelid(table), InvalidCommandId);
-			index_rescan(scan, key, 1, NULL, 0);
-		}
+		Oid			type = index->rd_opcintype[0];
+		bool		isnull;
+		Datum		value = index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull);
+
+		*id = type == INT2OID ? DatumGetInt16(value) :
+			type == INT4OID ? DatumGetInt32(value) : DatumGetInt64(value);
 	}
 	index_endscan(scan);
 	if (slot != NULL)
 		ExecDropSingleTupleTableSlot(slot);
 	if (now != NULL)
 		UnregisterSnapshot(now);
-	return found;
-}
-
-/* True if the number is in an index of integers. */
-static bool
-search_number(Relation table, Relation index, int64 number)
-{
-	Oid			type = index->rd_opcintype[0];
-	RegProcedure equal = type == INT2OID ? F_INT28EQ : type == INT4OID ? F_INT48EQ : F_INT8EQ;
-	ScanKeyData key;
-
-	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, INT8OID, InvalidOid,
-						   equal, Int64GetDatum(number));
-	return search_exact(table, index, &key);
-}
-
-/* True if the id of the number is in an index of text. */
-static bool
-search_text(const HiloIds *ids, Relation table, Relation index, int64 number)
-{
-	text	   *id = hilo_build_id(ids->start, ids->start_len, number, ids->tag);
-	ScanKeyData key;
-	bool		found;
-
-	ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, TEXTOID,
-						   index->rd_indcollation[0], F_TEXTEQ, PointerGetDatum(id));
-	found = search_exact(table, index, &key);
-	pfree(id);
 	return found;
 }
 
 /*
- * Find the lowest id from low to high in a place.  Returns false if there is none; *is_certain
- * is set to false if the place could not be looked into.
+ * Find the lowest id from low to high in an index of integers, or the highest one.  Both bounds
+ * are keys, so that the server stops at the first entry beyond; a single number is one key, which
+ * is cheaper.  The keys are always of type bigint, whatever the column's: its family has functions
+ * that compare the two, so a number that does not fit the column is simply not found.
  */
 static bool
-look_into(const HiloIds *ids, const HiloPlace *place, int64 low, int64 high, int64 *id, bool *is_certain)
+search_numbers(Relation table, Relation index, int64 low, int64 high, bool highest,
+			   int64 most_passed, int64 *id)
+{
+	Oid			type = index->rd_opcintype[0];
+	bool		is_descending = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
+	ScanDirection direction = is_descending != highest ?
+		BackwardScanDirection : ForwardScanDirection;
+	ScanKeyData keys[2];
+
+	if (low == high)
+	{
+		ScanKeyEntryInitialize(&keys[0], 0, 1, BTEqualStrategyNumber, INT8OID, InvalidOid,
+							   type == INT2OID ? F_INT28EQ : type == INT4OID ? F_INT48EQ : F_INT8EQ,
+							   Int64GetDatum(low));
+		*id = low;
+		return search_index(table, index, keys, 1, direction, most_passed, NULL);
+	}
+	ScanKeyEntryInitialize(&keys[0], 0, 1, BTGreaterEqualStrategyNumber, INT8OID, InvalidOid,
+						   type == INT2OID ? F_INT28GE : type == INT4OID ? F_INT48GE : F_INT8GE,
+						   Int64GetDatum(low));
+	ScanKeyEntryInitialize(&keys[1], 0, 1, BTLessEqualStrategyNumber, INT8OID, InvalidOid,
+						   type == INT2OID ? F_INT28LE : type == INT4OID ? F_INT48LE : F_INT8LE,
+						   Int64GetDatum(high));
+	return search_index(table, index, keys, lengthof(keys), direction, most_passed, id);
+}
+
+/*
+ * Find the lowest number from low to high whose id is in an index of text.  There the order
+ * is not that of numbers: orders/10-A comes before orders/9-A.  So each number is a search of its
+ * own.
+ */
+static bool
+search_texts(const HiloIds *ids, Relation table, Relation index, int64 low, int64 high, int64 *id)
+{
+	for (int64 number = low;; number++)
+	{
+		text	   *wanted = hilo_build_id(ids->start, ids->start_len, number, ids->tag);
+		ScanKeyData key;
+		bool		found;
+
+		CHECK_FOR_INTERRUPTS();
+		ScanKeyEntryInitialize(&key, 0, 1, BTEqualStrategyNumber, TEXTOID,
+							   index->rd_indcollation[0], F_TEXTEQ, PointerGetDatum(wanted));
+		found = search_index(table, index, &key, 1, ForwardScanDirection, MAX_PASSED, NULL);
+		pfree(wanted);
+		if (found)
+			*id = number;
+		if (found || number == high)
+			return found;
+	}
+}
+
+/*
+ * Find the lowest id from low to high in a place.  Returns false if there is none; *id may have
+ * changed then.  If the place cannot be looked into, all places count as out of date.
+ *
+ * Since the place was found, the index may have been dropped, or REINDEX CONCURRENTLY may have put
+ * another one in its stead, of which the message arrives only now, with the lock.
+ */
+static bool
+look_into(HiloIds *ids, const HiloPlace *place, int64 low, int64 high, int64 *id)
 {
 	Relation	table = open_if_free(place->table);
 	Relation	index = NULL;
@@ -698,29 +713,12 @@ look_into(const HiloIds *ids, const HiloPlace *place, int64 low, int64 high, int
 
 	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
 		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
-		ReindexIsProcessingIndex(place->index) ||
-		(hilo_is_new(index) && RelationGetNumberOfBlocks(index) == 0))
-		*is_certain = false;
-	else if (!place->is_text && low == high)
-	{
-		found = search_number(table, index, low);
-		if (found)
-			*id = low;
-	}
-	else if (!place->is_text)
-		found = search_index(table, index, low, high, false, MAX_PASSED, id);
+		is_being_built(index))
+		ids->is_current = false;
+	else if (place->is_text)
+		found = search_texts(ids, table, index, low, high, id);
 	else
-	{
-		for (int64 number = low; number <= high && !found; number++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			found = search_text(ids, table, index, number);
-			if (found)
-				*id = number;
-			if (number == PG_INT64_MAX)
-				break;
-		}
-	}
+		found = search_numbers(table, index, low, high, false, MAX_PASSED, id);
 
 	if (index != NULL)
 		relation_close(index, AccessShareLock);
@@ -730,24 +728,27 @@ look_into(const HiloIds *ids, const HiloPlace *place, int64 low, int64 high, int
 }
 
 /*
- * Find the lowest id from low to high.  Returns false if there is none.  *is_certain is
- * true unless a place could not be looked into, or a message says that there is another one.
+ * Afterwards ids->is_current says whether the answer is certain: it is not if a place could not be
+ * looked into, or a message has come that there is another one.
+ *
+ * Once an id is found, only lower ones are searched for in the places that follow.
  */
-static bool
-look_everywhere(HiloIds *ids, int64 low, int64 high, int64 *id, bool *is_certain)
+bool
+hilo_ids_have(HiloIds *ids, int64 low, int64 high, int64 *id)
 {
-	uint64		messages = ids->messages;
 	List	   *places = ids->places;
 	bool		found = false;
 
-	*is_certain = ids->is_current;
 	for (int i = 0; i < list_length(places) && !(found && *id == low); i++)
 	{
-		if (look_into(ids, list_nth(places, i), low, found ? *id : high, id, is_certain))
-			found = true;
+		int64		other;
+
+		if (!look_into(ids, list_nth(places, i), low, found ? *id : high, &other))
+			continue;
+		*id = other;
+		found = true;
 	}
 	HILO_FAILURE_POINT("looked");
-	*is_certain = *is_certain && ids->messages == messages;
 	return found;
 }
 
@@ -755,10 +756,7 @@ look_everywhere(HiloIds *ids, int64 low, int64 high, int64 *id, bool *is_certain
  * The end of the ids
  */
 
-/*
- * The first index of a table that can be looked into for the column, opened; NULL: there is
- * none.  An index without blocks is still being built.
- */
+/* The first index of a table that can be looked into for the column, opened; NULL: there is none. */
 static Relation
 open_answering_index(Relation table, AttrNumber attnum)
 {
@@ -767,8 +765,7 @@ open_answering_index(Relation table, AttrNumber attnum)
 		Relation	index = index_open(oid, AccessShareLock);
 		bool		is_text;
 
-		if (index_answers(index, attnum, &is_text) && !is_text && !ReindexIsProcessingIndex(oid) &&
-			!(hilo_is_new(index) && RelationGetNumberOfBlocks(index) == 0))
+		if (index_answers(index, attnum, &is_text) && !is_text && !is_being_built(index))
 			return index;
 		index_close(index, AccessShareLock);
 	}
@@ -776,40 +773,10 @@ open_answering_index(Relation table, AttrNumber attnum)
 }
 
 /*
- * Search the end of one table's index for an id between the bounds that is beyond *id, and
- * set *id to it.  Returns false if no index answers; a table without blocks needs none.
- */
-static bool
-look_at_end(Oid relation, const char *column, int64 low, int64 high, bool highest,
-			bool *found, int64 *id)
-{
-	Relation	table = relation_open(relation, AccessShareLock);
-	AttrNumber	attnum = get_attnum(relation, column);
-	bool		answers = true;
-	Relation	index;
-
-	if (table->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
-		answers = false;
-	else if (table->rd_rel->relkind == RELKIND_RELATION && attnum > 0 &&
-			 !RELATION_IS_OTHER_TEMP(table))
-	{
-		index = open_answering_index(table, attnum);
-		if (index != NULL)
-		{
-			if (search_index(table, index, *found && highest ? *id : low,
-							 *found && !highest ? *id : high, highest, PG_INT64_MAX, id))
-				*found = true;
-			index_close(index, AccessShareLock);
-		}
-		else
-			answers = RelationGetNumberOfBlocks(table) == 0;
-	}
-	relation_close(table, AccessShareLock);
-	return answers;
-}
-
-/*
- * Other than a draw, this waits for locks: who asks for the end wants all ids.
+ * Other than a draw, this waits for locks: a caller that asks for the end wants all ids.  For the
+ * same reason all dead entries are passed, however many there are.
+ *
+ * A table without blocks needs no index.  A foreign table has rows that no index here can find.
  */
 bool
 hilo_end_of_ids(Oid relation, AttrNumber attnum, int64 low, int64 high, bool highest,
@@ -821,26 +788,46 @@ hilo_end_of_ids(Oid relation, AttrNumber attnum, int64 low, int64 high, bool hig
 	*index_missing = false;
 	foreach_oid(oid, find_all_inheritors(relation, AccessShareLock, NULL))
 	{
-		if (!look_at_end(oid, column, low, high, highest, &found, id))
+		Relation	table = relation_open(oid, AccessShareLock);
+		AttrNumber	number = get_attnum(oid, column);
+		char		kind = table->rd_rel->relkind;
+		Relation	index = NULL;
+
+		if (kind == RELKIND_RELATION && number > 0 && !RELATION_IS_OTHER_TEMP(table))
+		{
+			index = open_answering_index(table, number);
+			if (index == NULL && RelationGetNumberOfBlocks(table) > 0)
+				*index_missing = true;
+		}
+		else if (kind == RELKIND_FOREIGN_TABLE)
 			*index_missing = true;
+
+		/* From the next table only an id farther out is wanted. */
+		if (index != NULL &&
+			search_numbers(table, index, low, high, highest, PG_INT64_MAX, id))
+		{
+			found = true;
+			if (highest)
+				low = *id;
+			else
+				high = *id;
+		}
+		if (index != NULL)
+			index_close(index, AccessShareLock);
+		relation_close(table, AccessShareLock);
 	}
 	return found;
-}
-
-bool
-hilo_highest_id(Oid relation, AttrNumber attnum, int64 above, int64 *highest,
-				bool *index_missing)
-{
-	*index_missing = false;
-	return above < PG_INT64_MAX &&
-		hilo_end_of_ids(relation, attnum, above + 1, PG_INT64_MAX, true, highest, index_missing);
 }
 
 /*
  * The window
  */
 
-/* True if the command is the one that looked last. */
+/*
+ * True if the command is the one that looked last.  The statement alone does not tell: a function
+ * can insert an id by hand between two draws of one statement, and each of its commands has an id
+ * of its own within the transaction.
+ */
 static bool
 is_same_command(const HiloWindow *window)
 {
@@ -849,9 +836,12 @@ is_same_command(const HiloWindow *window)
 		window->command == GetCurrentCommandId(false);
 }
 
-/* Note which command looks.  Its first window is empty, and each one has twice as many numbers. */
+/*
+ * Note which command looks.  Its first window is empty, so a statement that inserts one row
+ * searches for no number but its own; each window has twice as many numbers as the one before.
+ */
 static void
-begin_command(HiloIds *ids)
+note_command(HiloIds *ids)
 {
 	HiloWindow *window = &ids->window;
 	bool		stays_open = list_length(ids->places) > FEW_PLACES;
@@ -876,16 +866,18 @@ open_window(HiloIds *ids, const HiloCourse *course, int64 low, int64 first, int6
 	int64		most = ids->holds_text ? 0 : Max(WINDOW, WINDOW_A_PLACE * list_length(ids->places));
 	int64		steps = Min(Min(window->steps, most), hilo_steps_to(course, low, course->end));
 	int64		high = low + steps * course->increment;
-	bool		is_certain = true;
-	bool		found = first <= high && look_everywhere(ids, first, high, id, &is_certain);
+	bool		found = first <= high && hilo_ids_have(ids, first, high, id);
 
 	window->steps = found ? 0 : 2 * steps + 1;
 	window->low = low;
-	window->high = !is_certain ? low : found ? *id - 1 : high;
+	window->high = !ids->is_current ? low : found ? *id - 1 : high;
 	return found;
 }
 
-/* True if the number was looked at, and that still holds.  It is used up. */
+/*
+ * True if the number was looked at, and that still holds.  It is used up then, because the sequence
+ * may be set back to a lower number, and draw it again after a row has been inserted with it.
+ */
 static inline bool
 window_has(HiloWindow *window, int64 number)
 {
@@ -893,11 +885,6 @@ window_has(HiloWindow *window, int64 number)
 		!(is_same_command(window) ||
 		  GetCurrentStatementStartTimestamp() < window->open_until))
 		return false;
-
-	/*
-	 * Somebody may set the sequence to a lower number, so it is good only
-	 * once.
-	 */
 	window->low = number;
 	return true;
 }
@@ -905,22 +892,24 @@ window_has(HiloWindow *window, int64 number)
 /*
  * Ids above the number, but not above last, are mostly those of rows that other sessions have
  * just inserted.  They would cut the window short, so it begins above last then.
+ *
+ * A sequence that counts down has no windows, because a search finds the lowest id of several
+ * numbers, not the one that comes first on its way.  So each of its numbers costs a search.
  */
 bool
 hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 {
 	int64		id;
-	bool		is_certain;
 	bool		found;
 
 	if (ids->places == NIL || window_has(&ids->window, number))
 		return false;
 	if (!is_same_command(&ids->window))
-		begin_command(ids);
+		note_command(ids);
 	if (course->increment < 0)
 	{
 		ids->window.low = ids->window.high;
-		return look_everywhere(ids, number, number, &id, &is_certain);
+		return hilo_ids_have(ids, number, number, &id);
 	}
 	found = open_window(ids, course, number, number, &id);
 	if (found && id > number && id <= last && last < course->end)
@@ -930,14 +919,6 @@ hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 		(void) open_window(ids, course, last, last + 1, &other);
 	}
 	return found && id == number;
-}
-
-bool
-hilo_ids_have(HiloIds *ids, int64 low, int64 high, int64 *id)
-{
-	bool		is_certain;
-
-	return look_everywhere(ids, low, high, id, &is_certain);
 }
 
 /*
@@ -959,11 +940,15 @@ is_taken_at(int64 steps, void *arg)
 	const HiloPassing *passing = arg;
 	int64		number = passing->last + steps * passing->course->increment;
 	int64		id;
-	bool		is_certain;
 
-	return look_everywhere(passing->ids, number, number, &id, &is_certain);
+	return hilo_ids_have(passing->ids, number, number, &id);
 }
 
+/*
+ * The search counts steps, not numbers: so it need not know of increments, nor of sequences that
+ * count down.  It ends at the end of the column's type, because numbers beyond fit no row: there
+ * the draw fails with the type's error, not by a number that nothing could use.
+ */
 bool
 hilo_ids_next_free(HiloIds *ids, const HiloCourse *course, int64 last, int64 *free, int *tries)
 {

@@ -43,12 +43,12 @@ typedef struct HiloWindow
 typedef struct HiloIds
 {
 	bool		is_current;		/* false: find the places again */
-	bool		is_complete;	/* all tables and indexes could be locked then */
-	bool		awaits_table;	/* a table that is named does not exist yet,
-								 * so any message may be about it */
+	bool		has_missed;		/* since the search for places began, a table
+								 * could not be locked, or has changed */
+	bool		heeds_all;		/* any message may be about it, as when a
+								 * table that is named does not exist yet */
 	Oid			without_index;	/* a table that no index answers for;
 								 * InvalidOid: there is none */
-	uint64		messages;		/* how many there were about the relations */
 	int64		limit;			/* the highest number that fits the columns */
 	bool		holds_text;		/* a column holds ids as text: one exact look
 								 * a number */
@@ -84,7 +84,7 @@ extern void hilo_ids_free(HiloIds *ids);
 /*
  * Make sure that the places of a sequence are known: in the table of the column that owns
  * it and draws from it, and in the partitions and children of that table.  The sequence
- * must be locked.
+ * must be locked.  If it has been altered, the caller sets ids->is_current to false before.
  */
 extern void hilo_ids_of_sequence(HiloIds *ids, Oid sequence);
 
@@ -132,9 +132,5 @@ extern Oid	hilo_sequence_in_default(Node *expression, bool *is_plain);
  */
 extern bool hilo_end_of_ids(Oid relation, AttrNumber attnum, int64 low, int64 high,
 							bool highest, int64 *id, bool *index_missing);
-
-/* The highest id above a number. */
-extern bool hilo_highest_id(Oid relation, AttrNumber attnum, int64 above, int64 *highest,
-							bool *index_missing);
 
 #endif							/* HILO_LOOK_H */

@@ -15,6 +15,11 @@
  * flushed.  The page itself never says more than nextval would have left there, so
  * nothing else that reads, copies or alters the sequence has to know of lots.
  *
+ * When the number is on disk, the table is looked into.  If it is an id there, the sequence is
+ * moved up to just below the next free number by a change of its page, and nextval is called
+ * again.  So a number that this file returns has always come out of nextval, which has checked the
+ * privilege, the limit and the transaction, and noted the number for currval and lastval.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -49,35 +54,29 @@
 #include "sequence.h"
 #include "pool.h"
 
-/* How many numbers nextval logs ahead, in steps of its increment. */
+/* How many numbers nextval logs ahead, in steps of its increment: SEQ_LOG_VALS of the server. */
 #define LOGGED_BY_NEXTVAL	32
 
-/* The most numbers in a lot. */
+/* The most numbers in a lot, and so the most that a crash loses. */
 #define MAX_LOT				65536
 
-/* A lot has at most this share of the numbers that are left. */
+/* A lot has at most this share of the numbers that are left: 1/64. */
 #define LOT_SHARE_OF_REST	64
 
 /* The sequences that this session has used, by OID. */
 static HTAB *sequences = NULL;
 
-/* Changes with each message about one of them, or about pg_sequence. */
+/* Changes with each message about pg_sequence, of which there is one for each ALTER SEQUENCE. */
 static uint64 generation = 1;
 
 /*
  * What is known
  */
 
-/* Called for each message about a relation; InvalidOid: about all. */
-static void
-sequence_relation_changed(Oid relation)
-{
-	if (!OidIsValid(relation) ||
-		hash_search(sequences, &relation, HASH_FIND, NULL) != NULL)
-		generation++;
-}
-
-/* Syscache callback for pg_sequence. */
+/*
+ * Syscache callback for pg_sequence.  The message does not tell which sequence it is about, so what
+ * is known of all is read again, each at its next draw.
+ */
 static void
 sequence_catalog_changed(Datum arg, int cacheid, uint32 hash)
 {
@@ -87,6 +86,9 @@ sequence_catalog_changed(Datum arg, int cacheid, uint32 hash)
 /*
  * Forget sequences that were dropped, whenever there are twice as many as were left the
  * last time: a session may make and drop very many tables.
+ *
+ * The memory of an entry stays that of an entry, so a caller that still has a pointer finds
+ * another OID in it, or none.
  */
 static void
 forget_dropped_sequences(void)
@@ -123,7 +125,6 @@ hilo_sequence(Oid oid)
 
 		sequences = hash_create("hilo sequences", 16, &ctl,
 								HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		hilo_on_relation_change(sequence_relation_changed);
 		CacheRegisterSyscacheCallback(SEQRELID, sequence_catalog_changed, (Datum) 0);
 	}
 	sequence = hash_search(sequences, &oid, HASH_FIND, NULL);
@@ -159,7 +160,10 @@ check_is_sequence(Oid oid)
 
 /*
  * Open the sequence, and bring what is known of it up to date.  The caller has a lock on it,
- * which keeps others from altering it.
+ * which keeps others from altering and dropping it, so its catalog entries are there.
+ *
+ * ALTER SEQUENCE ... OWNED BY is one of the changes that only pg_sequence tells of, so where the
+ * ids are has to be found again.
  */
 static Relation
 open_locked(HiloSequence *sequence)
@@ -182,6 +186,8 @@ open_locked(HiloSequence *sequence)
 	ReleaseSysCache(tuple);
 	if (!sequence->cycles && sequence->ids == NULL)
 		sequence->ids = hilo_ids_create();
+	if (sequence->ids != NULL)
+		sequence->ids->is_current = false;
 	sequence->known_at = now;
 	return rel;
 }
@@ -200,7 +206,10 @@ page_data(Page page)
 	return (Form_pg_sequence_data) ((char *) header + header->t_hoff);
 }
 
-/* The number that the sequence is at, by what its page says. */
+/*
+ * The number that the sequence is at, by what its page says.  If it is not called yet, the page
+ * has the first number, and the result is the one before that; but -2^63 has none before it.
+ */
 static int64
 position_of(const HiloSequence *sequence, Form_pg_sequence_data data)
 {
@@ -211,7 +220,7 @@ position_of(const HiloSequence *sequence, Form_pg_sequence_data data)
 		Min(data->last_value, PG_INT64_MAX - 1) + 1;
 }
 
-/* True if number a comes before number b. */
+/* True if number a comes before number b on the way of the sequence, which may go downwards. */
 static bool
 is_before(const HiloSequence *sequence, int64 a, int64 b)
 {
@@ -256,7 +265,12 @@ is_covered(HiloSequence *sequence, Page page)
  * lot of others.  The lot is twice as large as the last one if that was used up within a
  * tenth of a second, and half as large after more than two tenths.
  *
- * What is logged is a copy: who reads last_value looks at the page without a lock.
+ * What is logged is a copy, which says that the lot is used up.  The page itself must not say so
+ * even for a moment: a query that reads last_value looks at it without a lock.
+ *
+ * In the buffer log_cnt is 32, so that nextval draws as many numbers without a record, and then
+ * comes here again, or logs the page itself.  It is never the size of the lot, because ALTER
+ * SEQUENCE copies log_cnt to a page that it logs as it is.
  */
 static void
 log_lot(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
@@ -294,7 +308,11 @@ log_lot(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
 
 /*
  * Set the page, which is locked for a change, to a number at or beyond the one that it says.
- * While the lot lasts, that writes no record.
+ * While the lot lasts, that writes no record: after a crash the page is at the end of the lot.
+ *
+ * The lot must be the page's last record, and one that is replayed.  A number that was drawn
+ * is safe then, because the redo pointer is read after the draw.  One to which the sequence is only
+ * moved is not shown before the next call of make_durable(), which looks again.
  */
 static void
 put_to(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
@@ -320,7 +338,12 @@ put_to(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
 /*
  * Make sure that everything drawn so far from the sequence is on disk, and on the standbys
  * that the session waits for; unless the sequence is temporary or unlogged, or its storage was
- * made in this transaction and is not logged.  Returns the number that it is at.
+ * made in this transaction and is not logged.  Returns the number that it is at.  The sequence
+ * must be locked.
+ *
+ * Mostly a glance at the page under a shared lock suffices, because the lot covers the number.
+ * Otherwise the page is looked at again under the exclusive lock: another session may have logged
+ * it meanwhile.  Shared memory is attached to before that lock, as it cannot be under one.
  */
 static int64
 make_durable(HiloSequence *sequence)
@@ -358,6 +381,10 @@ make_durable(HiloSequence *sequence)
 /*
  * Move the sequence to a number, or to the next one on its way, unless it is there or beyond.
  * Unlike setval, this cannot set it back while others draw.
+ *
+ * The steps are counted from what the page says, so the numbers of a sequence with an increment
+ * stay on its grid.  If the given one is not on it, the sequence goes one step beyond, but not
+ * past its end.
  */
 static void
 move_to(HiloSequence *sequence, int64 number)
@@ -393,6 +420,9 @@ move_to(HiloSequence *sequence, int64 number)
 /*
  * Call nextval.  If it logs the sequence's page, that is the last record that it writes; one
  * of something else does no harm, because no sequence's last record ends there.
+ *
+ * Such a record is a lot, too: it covers at least the number that was drawn.  Its size and time stay
+ * those of the last lot that log_lot() made, from which the next one follows.
  */
 static int64
 server_nextval(HiloSequence *sequence, bool check_right)
@@ -415,6 +445,12 @@ server_nextval(HiloSequence *sequence, bool check_right)
 }
 
 /*
+ * A sequence counts for this server only, so on a Citus worker, where other nodes would draw
+ * the same numbers, it is refused.
+ *
+ * nextval checks whether the relation is a sequence, but says so without a hint.  So that is
+ * checked before, though only once as long as no sequence is altered.
+ *
  * The number is made durable before the look, which may end with an error, after which
  * currval() shows the number.
  *
@@ -457,25 +493,30 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 	}
 }
 
-void
-hilo_sequence_check_may_draw(Oid sequence)
-{
-	if (pg_class_aclcheck(sequence, GetUserId(), ACL_USAGE | ACL_UPDATE) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(sequence));
-}
-
 /*
  * Move
  */
 
+/*
+ * The sequence is checked twice: without a lock, because a table should not be locked only to say
+ * that it is no sequence; and with the lock, because it may have been dropped during the wait for
+ * it.  The lock is that of nextval, and kept until the transaction ends, as nextval keeps it.
+ */
 int64
 hilo_sequence_position(HiloSequence *sequence)
 {
-	check_is_sequence(sequence->oid);
-	LockRelationOid(sequence->oid, RowExclusiveLock);
+	Oid			oid = sequence->oid;
+
+	check_is_sequence(oid);
+	LockRelationOid(oid, RowExclusiveLock);
+	check_is_sequence(oid);
 	return make_durable(sequence);
 }
 
+/*
+ * Another session may draw or move the sequence beyond the number before move_to() has locked the
+ * page.  Then nothing is moved, and the result says where the sequence is.
+ */
 int64
 hilo_sequence_move(HiloSequence *sequence, int64 number)
 {

@@ -42,9 +42,6 @@ typedef struct HiloSequence
  */
 extern HiloSequence *hilo_sequence(Oid oid);
 
-/* Raise 42501, as nextval does, unless the current user may draw from it. */
-extern void hilo_sequence_check_may_draw(Oid sequence);
-
 /*
  * Draw the next number.  The current user needs the right to, unless has_right says that
  * something else gives it, as with an identity column.
