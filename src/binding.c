@@ -3,6 +3,15 @@
  * binding.c
  *	  Which columns have been named to collections: rows of hilo.binding.
  *
+ * A binding says in words that the ids of a collection are in a column, and is only as good
+ * as the names in it.  So nothing has to be done when a table is renamed, dropped or restored:
+ * whoever draws finds the table by its names, or does not, and then ids are not looked at
+ * there.
+ *
+ * The rows are ordinary ones, which a transaction inserts and deletes, and they become visible when
+ * it commits.  They are read at each change of the generation, also by transactions that began long
+ * before.  So what is read is what is committed now, whatever the snapshot of the query.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,7 +41,7 @@
 #include "compat.h"
 #include "row.h"
 
-/* The columns of hilo.binding. */
+/* The columns of hilo.binding.  The names from schema to owner are those of HiloBinding, in order. */
 enum
 {
 	BINDING_COLLECTION = 1,
@@ -42,20 +51,6 @@ enum
 	BINDING_OWNER,
 	BINDING_COLUMNS = BINDING_OWNER
 };
-
-/* The owner of a relation; InvalidOid: it does not exist. */
-static Oid
-owner_of(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
 
 /*
  * Find the column that a binding names, by the catalogs alone.  A role that has only got
@@ -72,16 +67,18 @@ find_column(HiloBinding *binding)
 	if (OidIsValid(schema))
 		relation = get_relname_relid(NameStr(binding->table_name), schema);
 	if (OidIsValid(relation))
-		owner = GetUserNameFromId(owner_of(relation), true);
-	binding->relation = InvalidOid;
+		owner = GetUserNameFromId(GetSysCacheOid1(RELOID, Anum_pg_class_relowner,
+												  ObjectIdGetDatum(relation)), true);
 	if (owner == NULL || strcmp(owner, NameStr(binding->owner)) != 0)
 		return;
-	binding->attnum = get_attnum(relation, NameStr(binding->column_name));
-	if (binding->attnum > 0)
+	if (get_attnum(relation, NameStr(binding->column_name)) > 0)
 		binding->relation = relation;
 }
 
-/* A row of the table, which is open, palloc'd. */
+/*
+ * A row of the table, which is open, palloc'd.  The columns are NOT NULL, but a superuser can
+ * change that; such a row names no column, and does not count.
+ */
 static HiloBinding *
 read_binding(Relation rel, HeapTuple tuple)
 {
@@ -97,23 +94,9 @@ read_binding(Relation rel, HeapTuple tuple)
 		if (!isnull)
 			namestrcpy(names[i], NameStr(*DatumGetName(value)));
 	}
+	binding->tid = tuple->t_self;
 	find_column(binding);
 	return binding;
-}
-
-/*
- * Begin a scan for the rows of a collection.  The caller compares them with a snapshot, so that
- * the scan leaves no predicate locks.
- */
-static SysScanDesc
-begin_binding_scan(Relation rel, const char *collection)
-{
-	ScanKeyData key;
-
-	ScanKeyInit(&key, BINDING_COLLECTION, BTEqualStrategyNumber, F_TEXTEQ,
-				CStringGetTextDatum(collection));
-	return systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_BINDINGS, rel), true,
-							  SnapshotAny, 1, &key);
 }
 
 /*
@@ -123,22 +106,22 @@ begin_binding_scan(Relation rel, const char *collection)
 static bool
 table_is_empty(Oid table)
 {
-	HeapTuple	tuple;
-	bool		is_empty = false;
+	Oid			storage;
+	bool		is_empty;
 
 	LockRelationOid(table, AccessShareLock);
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
-
-		is_empty = hilo_storage_blocks(form->reltablespace, form->relfilenode) == 0;
-		ReleaseSysCache(tuple);
-	}
+	storage = GetSysCacheOid1(RELOID, Anum_pg_class_relfilenode, ObjectIdGetDatum(table));
+	is_empty = OidIsValid(storage) &&
+		hilo_storage_blocks(get_rel_tablespace(table), storage) == 0;
 	UnlockRelationOid(table, AccessShareLock);
 	return is_empty;
 }
 
+/*
+ * The scan is one with SnapshotAny, and its rows are compared with a snapshot here, so that it
+ * leaves no predicate locks.  A session that finds no bindings must hear of the first one, though
+ * it has never opened the table.
+ */
 List *
 hilo_bindings(const char *collection)
 {
@@ -146,6 +129,7 @@ hilo_bindings(const char *collection)
 	Oid			table = hilo_catalog_table(HILO_TABLE_BINDINGS);
 	Relation	rel;
 	Snapshot	now;
+	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
@@ -154,7 +138,10 @@ hilo_bindings(const char *collection)
 		return NIL;
 	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, AccessShareLock);
 	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
-	scan = begin_binding_scan(rel, collection);
+	ScanKeyInit(&key, BINDING_COLLECTION, BTEqualStrategyNumber, F_TEXTEQ,
+				CStringGetTextDatum(collection));
+	scan = systable_beginscan(rel, hilo_catalog_name_index(HILO_TABLE_BINDINGS, rel), true,
+							  SnapshotAny, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		if (table_tuple_satisfies_snapshot(rel, scan->slot, now))
@@ -166,19 +153,13 @@ hilo_bindings(const char *collection)
 	return bindings;
 }
 
-/* True if both rows say the same. */
-static bool
-are_same(const HiloBinding *a, const HiloBinding *b)
-{
-	return strcmp(NameStr(a->schema_name), NameStr(b->schema_name)) == 0 &&
-		strcmp(NameStr(a->table_name), NameStr(b->table_name)) == 0 &&
-		strcmp(NameStr(a->column_name), NameStr(b->column_name)) == 0 &&
-		strcmp(NameStr(a->owner), NameStr(b->owner)) == 0;
-}
-
 /*
+ * A row that is there already is left alone: a restore may bring it again, and bind() of a column
+ * that is bound has nothing to do.
+ *
  * All sessions are told at the commit, so that they look at the ranges that they hold.  Until
- * then, others that bind or unbind wait.
+ * then, others that bind or unbind wait: the lock conflicts with itself, and is kept.  So it is
+ * certain that no other transaction is about to insert the same row.
  */
 void
 hilo_binding_insert(const char *collection, const HiloBinding *binding)
@@ -192,14 +173,14 @@ hilo_binding_insert(const char *collection, const HiloBinding *binding)
 	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock);
 	foreach_ptr(const HiloBinding, other, hilo_bindings(collection))
 	{
-		if (are_same(binding, other))
+		if (memcmp(binding, other, offsetof(HiloBinding, relation)) == 0)
 		{
 			table_close(rel, NoLock);
 			return;
 		}
 	}
 
-	/* Others may have appended columns. */
+	/* Others may have appended columns to the table, which stay null. */
 	natts = RelationGetDescr(rel)->natts;
 	values = palloc0(natts * sizeof(Datum));
 	nulls = palloc0(natts * sizeof(bool));
@@ -219,66 +200,68 @@ hilo_binding_insert(const char *collection, const HiloBinding *binding)
 	CommandCounterIncrement();
 }
 
-/* Raise 42809 unless ids of the table can be looked for. */
+/*
+ * Raise an error unless the current user may bind a column of the relation, and ids can be looked
+ * for there: in tables, whose indexes can be read, and in columns of a type that an index finds
+ * exactly.  With a collation that is not deterministic it would find texts that differ.
+ */
 static void
-check_table(Oid relation)
+check_can_be_bound(Oid relation, const char *column)
 {
+	char	   *name = get_rel_name(relation);
 	char		kind = get_rel_relkind(relation);
-
-	if ((kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE) &&
-		get_rel_persistence(relation) != RELPERSISTENCE_TEMP)
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 errmsg("cannot bind \"%s\"", get_rel_name(relation)),
-			 errdetail("Only tables and partitioned tables that are not temporary can be bound.")));
-}
-
-/* Raise 42804 unless the column can hold ids or numbers that an index finds exactly. */
-static void
-check_column_type(Oid relation, AttrNumber attnum)
-{
+	AttrNumber	attnum;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
 
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
+	if (!hilo_owns(relation, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name);
+	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
+		get_rel_persistence(relation) == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot bind \"%s\"", name),
+				 errdetail("Only tables and partitioned tables that are not temporary can be bound.")));
+	attnum = get_attnum(relation, column);
+	if (attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist", column, name)));
 	get_atttypetypmodcoll(relation, attnum, &type, &typmod, &collation);
 	type = getBaseType(type);
-	if (type == INT2OID || type == INT4OID || type == INT8OID ||
-		((type == TEXTOID || type == VARCHAROID) &&
-		 (!OidIsValid(collation) || get_collation_isdeterministic(collation))))
-		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("cannot bind column \"%s\" of table \"%s\"",
-					get_attname(relation, attnum, false), get_rel_name(relation)),
-			 errdetail("Its type must be smallint, integer, bigint, text or varchar, with a deterministic collation.")));
+	if (type != INT2OID && type != INT4OID && type != INT8OID &&
+		((type != TEXTOID && type != VARCHAROID) ||
+		 (OidIsValid(collation) && !get_collation_isdeterministic(collation))))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("cannot bind column \"%s\" of table \"%s\"", column, name),
+				 errdetail("Its type must be smallint, integer, bigint, text or varchar, with a deterministic collation.")));
 }
 
 /*
  * Delete the bindings of a collection: those of a relation, or all if that is invalid; or, with
- * only_lost, those that do not count.
+ * only_lost, those that do not count.  The lock is kept, as when one is inserted.
  */
 static int
 delete_bindings(const char *collection, Oid relation, bool only_lost)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_BINDINGS, ShareUpdateExclusiveLock);
-	Snapshot	now = hilo_snapshot_now(RelationGetRelid(rel), InvalidCommandId);
-	SysScanDesc scan = begin_binding_scan(rel, collection);
 	int			count = 0;
-	HeapTuple	tuple;
 
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(HiloBinding, binding, hilo_bindings(collection))
 	{
-		if (!table_tuple_satisfies_snapshot(rel, scan->slot, now) ||
-			((only_lost || OidIsValid(relation)) &&
-			 read_binding(rel, tuple)->relation != relation))
+		if ((only_lost || OidIsValid(relation)) && binding->relation != relation)
 			continue;
-		simple_heap_delete(rel, &tuple->t_self);
+		simple_heap_delete(rel, &binding->tid);
 		count++;
 	}
-	systable_endscan(scan);
-	UnregisterSnapshot(now);
+
+	/* Sessions stop looking there, and warning, after the commit. */
 	if (count > 0)
 		CacheInvalidateRelcache(rel);
 	table_close(rel, NoLock);
@@ -286,35 +269,28 @@ delete_bindings(const char *collection, Oid relation, bool only_lost)
 	return count;
 }
 
+/*
+ * Bindings of the collection that do not count go on this occasion.  They are those of a table
+ * that was renamed, say, which is now bound under its new name; left alone, each session would
+ * warn of them.
+ */
 void
 hilo_binding_add(const char *collection, Oid relation, const char *column)
 {
 	HiloBinding binding = {0};
-	char	   *name = get_rel_name(relation);
-	AttrNumber	attnum;
 
-	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation)));
-	if (!hilo_owns(relation, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relation)), name);
-	check_table(relation);
-	attnum = get_attnum(relation, column);
-	if (attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist", column, name)));
-	check_column_type(relation, attnum);
-
+	check_can_be_bound(relation, column);
 	namestrcpy(&binding.schema_name, get_namespace_name(get_rel_namespace(relation)));
-	namestrcpy(&binding.table_name, name);
+	namestrcpy(&binding.table_name, get_rel_name(relation));
 	namestrcpy(&binding.column_name, column);
-	namestrcpy(&binding.owner, GetUserNameFromId(owner_of(relation), false));
+	namestrcpy(&binding.owner,
+			   GetUserNameFromId(GetSysCacheOid1(RELOID, Anum_pg_class_relowner,
+												 ObjectIdGetDatum(relation)), false));
 	(void) delete_bindings(collection, InvalidOid, true);
 	hilo_binding_insert(collection, &binding);
 }
 
+/* Rows of a table that was dropped or renamed can only be deleted together with all others. */
 int
 hilo_bindings_delete(const char *collection, Oid relation)
 {

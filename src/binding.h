@@ -15,8 +15,9 @@
 #include "access/attnum.h"
 #include "nodes/pg_list.h"
 #include "postgres_ext.h"
+#include "storage/itemptr.h"
 
-/* A row of hilo.binding. */
+/* A row of hilo.binding: its names, which are padded with zeros, and what they mean now. */
 typedef struct HiloBinding
 {
 	NameData	schema_name;
@@ -24,7 +25,7 @@ typedef struct HiloBinding
 	NameData	column_name;
 	NameData	owner;
 	Oid			relation;		/* InvalidOid: it does not count */
-	AttrNumber	attnum;
+	ItemPointerData tid;		/* of a row that was read */
 } HiloBinding;
 
 /* The bindings of a collection, as of now, as a list of HiloBinding *, palloc'd. */
@@ -32,9 +33,8 @@ extern List *hilo_bindings(const char *collection);
 
 /*
  * Bind a column, of a table that the current user owns.  Rows of the collection that do not count,
- * as after a rename, go.  Raises 42501 unless that is so,
- * 42809 for a view, a foreign or a temporary table, 42703 if there is no such column, and
- * 42804 if its type holds no ids.
+ * as after a rename, go.  Raises 42501 for a table of another owner, 42809 for a view, a foreign
+ * or a temporary table, 42703 if there is no such column, and 42804 if its type holds no ids.
  */
 extern void hilo_binding_add(const char *collection, Oid relation, const char *column);
 

@@ -3,6 +3,20 @@
  * free_search.c
  *	  Finds a free number in few lookups.
  *
+ * If the taken numbers are a block that begins behind last, as after an import, the free number
+ * is the one behind the block.  The search steps over the block in doubling steps until it meets a
+ * number that is free, and then halves the distance between that one and the last one that was
+ * taken, until they are neighbours.  So a billion taken numbers cost some 70 lookups.
+ *
+ * Numbers need not be a block.  Then the result is still a free number whose predecessor is taken,
+ * though there may be lower ones.  That is allowed: holes are used or passed.
+ *
+ * What must not happen is that a few rows far above all others carry the counter to them, because
+ * then most numbers would be lost.  A search that meets the first of these rows by chance is not
+ * misled easily, as each further step doubles the distance; but rows that were put at the powers
+ * of two, where the steps go, would mislead it each time.  So far from the beginning each step has
+ * to be confirmed by a second number that cannot be foreseen.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -12,9 +26,13 @@
 
 #include "free_search.h"
 
-/* From this distance on, a taken number must be confirmed by another one. */
+/*
+ * From this distance on, a taken number must be confirmed by another one.  Below it a jump is not
+ * worth a second lookup: that many numbers can be done without.
+ */
 #define DOUBTFUL_DISTANCE	1048576
 
+/* Look up a number, which is one try. */
 static bool
 look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 {
@@ -27,6 +45,9 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
  * Search downwards for a free number below limit and above taken: limit - 1, -
  * 2, - 4 ...; 0: none.  The upward search has passed the middle, so distance
  * cannot overflow.
+ *
+ * This is for ids close to the limit, such as one at the end of the type that was written by
+ * mistake: the upward search ends there, and has passed the free numbers below.
  */
 static int64
 gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
@@ -41,18 +62,10 @@ gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
 }
 
 /*
- * A number between two taken ones that is free; 0 if the one that is looked up at random is
- * taken, too.
+ * taken is always a number that is taken, or last; number is the one that is looked up next.  When
+ * the first loop ends, number is free, so a free number lies just behind a taken one somewhere
+ * between the two, and the second loop finds it.
  */
-static int64
-free_between(int64 taken, int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
-{
-	int64		between = (int64) pg_prng_uint64_range(&pg_global_prng_state, taken + 1,
-													   number - 1);
-
-	return look_up(between, is_taken, arg, tries) ? 0 : between;
-}
-
 int64
 hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 				 void *arg, int *tries)
@@ -67,14 +80,15 @@ hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 	number = last + 1;
 	while (look_up(number, is_taken, arg, tries))
 	{
-		int64		between = 0;
-
 		if (number - taken > DOUBTFUL_DISTANCE)
-			between = free_between(taken, number, is_taken, arg, tries);
-		if (between > 0)
 		{
-			number = between;
-			break;
+			int64		between = pg_prng_uint64_range(&pg_global_prng_state, taken + 1, number - 1);
+
+			if (!look_up(between, is_taken, arg, tries))
+			{
+				number = between;
+				break;
+			}
 		}
 		if (number >= limit)
 		{
@@ -86,10 +100,6 @@ hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 		distance = distance <= PG_INT64_MAX / 2 ? distance * 2 : PG_INT64_MAX;
 	}
 
-	/*
-	 * Between a taken and a free number there is a free one whose predecessor
-	 * is taken.
-	 */
 	while (number - taken > 1)
 	{
 		int64		middle = taken + (number - taken) / 2;

@@ -4,6 +4,16 @@
  *	  Identities and server-side ids: numbers drawn one at a time, without or with a
  *	  tag; and the kind of id that a document requests.
  *
+ * To draw the next number of an identity is one claim, and that is all.  The larger part of this
+ * file is about the next number that no document has.  First the documents have to be found: in the
+ * columns that are bound to the identity, or else in the primary key of the table of that name.
+ * Then there are two ways to a free number.  If this server alone counts, a free number is searched
+ * above max, and then claimed, together with all numbers below it.  If several servers count, numbers
+ * above max may belong to another one.  So a number is claimed first, and looked up then.
+ *
+ * Unlike a draw, these searches wait for locks of tables: a free number is only free if all
+ * documents were looked at.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -40,13 +50,22 @@
 /* Where the documents of an identity are, for one search. */
 typedef struct HiloDocuments
 {
-	HiloIds    *ids;			/* NULL: nowhere */
+	HiloIds    *ids;			/* document_ids; NULL: nowhere */
 	Oid			table;			/* InvalidOid: they are bound, else any role
 								 * could have made it */
 	List	   *locked;			/* OIDs of the tables that are locked for it */
-	char		start[HILO_MAX_START_LEN];
 } HiloDocuments;
 
+/*
+ * The places of a search.  They are found anew for each one, because another identity may be
+ * searched each time, so all searches of the session share them.  NULL: there are none.
+ */
+static HiloIds *document_ids = NULL;
+
+/*
+ * An identity's row has a bar at the end of its name, so an identity and a collection can be called
+ * alike and do not share a counter.
+ */
 void
 hilo_identity_init(HiloIdentity *identity, const char *name)
 {
@@ -54,22 +73,22 @@ hilo_identity_init(HiloIdentity *identity, const char *name)
 	snprintf(identity->row_name, sizeof(identity->row_name), "%s|", identity->name);
 	memset(&identity->ref, 0, sizeof(identity->ref));
 	identity->ref.name = identity->row_name;
+	identity->start_len = hilo_document_id_start(identity->start, identity->name,
+												 hilo_identity_parts_separator, "");
 }
 
+/* A claim of one number writes no record mostly, because numbers are logged ahead. */
 int64
 hilo_identity_next(HiloIdentity *identity)
 {
 	return hilo_counter_claim_number(&identity->ref, 0);
 }
 
+/* Ids of identities have no tag, as in RavenDB: companies/4. */
 text *
 hilo_identity_id(const HiloIdentity *identity, int64 number)
 {
-	char		start[HILO_MAX_START_LEN];
-	int			len = hilo_document_id_start(start, identity->name,
-											 hilo_identity_parts_separator, "");
-
-	return hilo_build_id(start, len, number, "");
+	return hilo_build_id(identity->start, identity->start_len, number, "");
 }
 
 /*
@@ -77,88 +96,69 @@ hilo_identity_id(const HiloIdentity *identity, int64 number)
  */
 
 /*
- * The places of a search.  Its lists are made anew for each one, so all searches of the
- * session share it.
+ * Find the bound columns of an identity; documents->ids is NULL if there are none.
+ *
+ * The tables are locked, with their partitions and children, as a query would lock them: the look
+ * itself passes over a table that it cannot lock at once.
  */
-static HiloIds *
-document_ids(HiloDocuments *documents, const HiloIdentity *identity)
+static void
+find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
 {
-	static HiloIds *ids = NULL;
-
-	if (ids == NULL)
-		ids = hilo_ids_create();
-	ids->start = documents->start;
-	ids->start_len = hilo_document_id_start(documents->start, identity->name,
-											hilo_identity_parts_separator, "");
-	ids->tag = "";
-	return ids;
-}
-
-/*
- * Lock the tables that are bound to an identity, with their partitions and children, as a query
- * would: unlike a draw, a search for a free number waits for a table, because it must not
- * return a number that nobody looked for.
- */
-static List *
-lock_bound_tables(const char *name)
-{
-	List	   *locked = NIL;
-
-	foreach_ptr(const HiloBinding, binding, hilo_bindings(name))
+	foreach_ptr(const HiloBinding, binding, hilo_bindings(identity->name))
 	{
 		if (!OidIsValid(binding->relation))
 			continue;
 		LockRelationOid(binding->relation, AccessShareLock);
-		locked = list_concat(locked, find_all_inheritors(binding->relation, AccessShareLock, NULL));
+		documents->locked = list_concat(documents->locked,
+										find_all_inheritors(binding->relation, AccessShareLock, NULL));
 	}
-	return locked;
+	documents->ids = document_ids = hilo_ids_of_collection(document_ids, identity->name);
+	if (document_ids == NULL)
+		return;
+	document_ids->start = identity->start;
+	document_ids->start_len = identity->start_len;
+	if (document_ids->places == NIL || OidIsValid(document_ids->without_index))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot look up documents of identity \"%s\"", identity->name),
+				 OidIsValid(document_ids->without_index) ?
+				 errdetail("No index on table \"%s\" leads with the column that is bound to it.",
+						   get_rel_name(document_ids->without_index)) :
+				 errdetail("The columns that are bound to it cannot be looked into."),
+				 errhint("Query the view hilo.columns to see why.")));
 }
 
-/* The search is over. */
+/*
+ * The search is over.  The locks of tables must not outlast it, or an ALTER TABLE would wait for
+ * the end of each transaction that has drawn.  After an error the transaction's end releases them.
+ */
 static void
-unlock_bound_tables(const HiloDocuments *documents)
+unlock_documents(const HiloDocuments *documents)
 {
 	foreach_oid(oid, documents->locked)
 		UnlockRelationOid(oid, AccessShareLock);
 }
 
-/* Find the bound columns of an identity; nothing if there are none. */
-static void
-find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
-{
-	static HiloIds *bound = NULL;
-
-	documents->locked = lock_bound_tables(identity->name);
-	bound = hilo_ids_of_collection(bound, identity->name);
-	documents->ids = bound;
-	documents->table = InvalidOid;
-	if (bound == NULL)
-		return;
-	bound->start = documents->start;
-	bound->start_len = hilo_document_id_start(documents->start, identity->name,
-											  hilo_identity_parts_separator, "");
-	bound->tag = "";
-	if (bound->places == NIL || OidIsValid(bound->without_index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot look up documents of identity \"%s\"", identity->name),
-				 OidIsValid(bound->without_index) ?
-				 errdetail("No index on table \"%s\" leads with the column that is bound to it.",
-						   get_rel_name(bound->without_index)) :
-				 errdetail("The columns that are bound to it cannot be looked into."),
-				 errhint("Query the view hilo.columns to see why.")));
-}
-
-/* Look in a column, whether or not it is bound. */
+/*
+ * Look in a column, whether or not it is bound.  If none of its tables can be locked at once,
+ * hilo_ids_of_column() raises an error, because no place is found.
+ */
 static void
 use_column(HiloDocuments *documents, const HiloIdentity *identity, Oid table, AttrNumber attnum)
 {
-	documents->ids = document_ids(documents, identity);
+	if (document_ids == NULL)
+		document_ids = hilo_ids_create();
+	hilo_ids_of_column(document_ids, table, attnum);
+	document_ids->start = identity->start;
+	document_ids->start_len = identity->start_len;
+	documents->ids = document_ids;
 	documents->table = table;
-	hilo_ids_of_column(documents->ids, table, attnum);
 }
 
-/* The table of that name in the caller's search_path that is not temporary; InvalidOid: none. */
+/*
+ * The table of that name in the caller's search_path that is not temporary; InvalidOid: none.
+ * Temporary tables are passed over because the numbers of an identity are for all sessions.
+ */
 static Oid
 table_named(const char *name)
 {
@@ -176,7 +176,7 @@ table_named(const char *name)
 
 /*
  * Find the table that has the name of an identity, in the caller's search_path, and its primary
- * key.
+ * key.  What is returned tells which ids exist, so the caller needs the right to read them.
  */
 static void
 find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
@@ -198,6 +198,8 @@ find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
 					 errhint("Name the column of its ids with hilo.bind().")));
 		rel = try_relation_open(relation, AccessShareLock);
 	} while (rel == NULL);
+
+	/* Of a key with several columns, none has the ids alone. */
 	key = get_primary_key_attnos(relation, true, &constraint);
 	if (bms_membership(key) != BMS_SINGLETON)
 		ereport(ERROR,
@@ -208,6 +210,8 @@ find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
 	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(relation, attnum, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(rel));
+
+	/* The look locks it again, for itself. */
 	relation_close(rel, AccessShareLock);
 	use_column(documents, identity, relation, attnum);
 }
@@ -216,7 +220,10 @@ find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
  * The next free one
  */
 
-/* True if one of the columns that are bound to the identity is in the table. */
+/*
+ * True if one of the columns that are bound to the identity is in the table.  To bind a column needs
+ * a privilege that lets its holder move any counter.
+ */
 static bool
 is_bound_table(const char *name, Oid table)
 {
@@ -230,7 +237,7 @@ is_bound_table(const char *name, Oid table)
 
 /*
  * Raise 42501 if the search in an unbound table has gone farther than the user, or the owner of
- * the table, may seed.
+ * the table, may seed.  A short way is no harm: the user could draw as many numbers.
  */
 static void
 check_may_jump(const char *name, const HiloDocuments *documents, int64 last, int64 number)
@@ -249,25 +256,26 @@ check_may_jump(const char *name, const HiloDocuments *documents, int64 last, int
 				 errhint("Have the table bound with hilo.bind().")));
 }
 
-/* Find a number above last that no document has, and that can be drawn. */
+/*
+ * Find a number above last that no document has, and that can be drawn.  The limit is read anew,
+ * because hilo.configure() may have changed it since the last search.
+ */
 static int64
 search_free(HiloIdentity *identity, const HiloDocuments *documents, int64 last, int *tries)
 {
 	HiloCourse	course = {.increment = 1};
 	HiloRow		row;
-	int64		limit;
 	int64		number;
 	int			before = *tries;
 
 	(void) hilo_counter_read(&identity->ref, &row);
 	course.end = row.max_value;
-	limit = Min(row.max_value, documents->ids->limit);
 	if (!hilo_ids_next_free(documents->ids, &course, last, &number, tries))
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg("no free number was found for identity \"%s\"", identity->name),
 				 errdetail("Of the numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT ", %d were looked up.",
-						   last + 1, limit, *tries - before)));
+						   last + 1, row.max_value, *tries - before)));
 	if (OidIsValid(documents->table))
 		check_may_jump(identity->name, documents, last, number);
 	return number;
@@ -278,6 +286,9 @@ search_free(HiloIdentity *identity, const HiloDocuments *documents, int64 last, 
  * have just created must not make the search jump over free numbers above them.
  * So a number is accepted only if none was drawn since the search began, or if a
  * second search ends there as well, as it does behind a block of documents.
+ *
+ * The number next to last needs no second search, because nothing was jumped over.  If max has
+ * reached the number meanwhile, the claim will fail, and the caller begins anew.
  */
 static int64
 search_beside_others(HiloIdentity *identity, const HiloDocuments *documents, int64 last, int *tries)
@@ -291,6 +302,11 @@ search_beside_others(HiloIdentity *identity, const HiloDocuments *documents, int
 
 		if (number == last + 1 || number == before)
 			return number;
+
+		/*
+		 * If numbers between the two were drawn meanwhile, their documents
+		 * may be what the search has jumped over: search again above them.
+		 */
 		(void) hilo_counter_read(&identity->ref, &row);
 		if (row.max <= last || row.max >= number)
 			return number;
@@ -316,7 +332,10 @@ next_beside_documents(HiloIdentity *identity, const HiloDocuments *documents, in
 		HILO_FAILURE_POINT("free number found");
 		number = hilo_counter_claim_number(&identity->ref, number);
 
-		/* Numbers above it may be free as well. */
+		/*
+		 * 0 says that another session has claimed it.  Numbers above it may
+		 * be free as well, so the next one is tried before a search.
+		 */
 		if (number == 0)
 			number = hilo_identity_next(identity);
 	}
@@ -324,9 +343,9 @@ next_beside_documents(HiloIdentity *identity, const HiloDocuments *documents, in
 }
 
 /*
- * Unless several servers draw, nothing is claimed before a free number is found.  If another
- * session has claimed past it by then, the search starts again above that: two sessions never
- * get the same number.
+ * Unless several servers draw, nothing is claimed before a free number is found, so a search
+ * that fails uses up no number.  If another session has claimed past it by then, the search starts
+ * again above that: two sessions never get the same number.
  */
 int64
 hilo_identity_next_free(HiloIdentity *identity, int *tries)
@@ -334,6 +353,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	HiloDocuments documents = {NULL};
 	int64		drawn = 0;
 
+	/* Bindings come first: whoever bound a column has said where the ids are. */
 	*tries = 0;
 	find_bound_documents(&documents, identity);
 	if (documents.ids == NULL)
@@ -343,6 +363,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 		HiloRow		row;
 		int64		number;
 
+		/* Whether other servers count can change with each read of the row. */
 		(void) hilo_counter_read(&identity->ref, &row);
 		if (row.flags & HILO_ROW_SHARED)
 		{
@@ -357,7 +378,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 		if (drawn > number)
 			drawn = 0;
 	}
-	unlock_bound_tables(&documents);
+	unlock_documents(&documents);
 	return drawn;
 }
 
@@ -368,7 +389,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 /*
  * All server-side ids of a node have one counter, so that their numbers increase whatever the
  * prefix.  Each node of a cluster counts its own, so on a Citus worker a tag must make them
- * unique.
+ * unique: the tag that all nodes have by default would give two nodes the same id.
  */
 text *
 hilo_next_server_side_id(const char *prefix)
@@ -389,21 +410,12 @@ hilo_next_server_side_id(const char *prefix)
  * The id of a document
  */
 
-/* Look in the column of a row that is being inserted; rows of other partitions count as well. */
-static void
-use_column_of_row(HiloDocuments *documents, const HiloIdentity *identity, Relation rel, AttrNumber attnum)
-{
-	Oid			table = RelationGetRelid(rel);
-
-	if (rel->rd_rel->relispartition)
-	{
-		table = llast_oid(get_partition_ancestors(table));
-		attnum = get_attnum(table, NameStr(TupleDescAttr(RelationGetDescr(rel), attnum - 1)->attname));
-	}
-	use_column(documents, identity, table, attnum);
-}
-
-/* The next id of an identity: one that no row of rel's table has, or else no bound column. */
+/*
+ * The next id of an identity: one that no row of rel's table has, or else no bound column.
+ *
+ * If rel is a partition, the row's identity is that of the whole table, so rows of other
+ * partitions count as well.  There the column may have another number.
+ */
 static text *
 next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 {
@@ -416,13 +428,29 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 	if (rel == NULL)
 		find_bound_documents(&documents, &identity);
 	else
-		use_column_of_row(&documents, &identity, rel, attnum);
+	{
+		Oid			table = RelationGetRelid(rel);
+
+		if (rel->rd_rel->relispartition)
+		{
+			const char *column = get_attname(table, attnum, false);
+
+			table = llast_oid(get_partition_ancestors(table));
+			attnum = get_attnum(table, column);
+		}
+		use_column(&documents, &identity, table, attnum);
+	}
 	number = documents.ids == NULL ? hilo_identity_next(&identity) :
 		next_beside_documents(&identity, &documents, &tries);
-	unlock_bound_tables(&documents);
+	unlock_documents(&documents);
 	return hilo_identity_id(&identity, number);
 }
 
+/*
+ * What a document requests is told by the id itself, as in RavenDB: NULL is an id of the
+ * collection, the empty string a GUID; an end in the separator asks for a server-side id, an end
+ * in a bar for an identity; anything else is a semantic id, which is taken as it is.
+ */
 text *
 hilo_document_id_for(HiloEntry *entry, text *requested, Relation rel, AttrNumber attnum)
 {

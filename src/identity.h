@@ -4,8 +4,8 @@
  *	  Identities and server-side ids: numbers drawn one at a time, without or with a
  *	  tag; and the kind of id that a document requests.
  *
- * Numbers are not cached.  When a function returns, its number is on disk.  The transaction must be
- * one that may write.
+ * No session holds a range of these: each number is a claim of its own.  When a function
+ * returns, its number is on disk.  The transaction must be one that may write.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,11 +16,14 @@
 
 #include "session.h"
 
+/* An identity, as its functions need it for the time of one call. */
 typedef struct HiloIdentity
 {
 	char		name[HILO_MAX_NAME_LEN + 1];	/* without a bar */
 	HiloRowRef	ref;			/* its name, with a bar, is in row_name */
 	char		row_name[HILO_MAX_ROW_NAME_LEN];
+	char		start[HILO_MAX_START_LEN];	/* what its ids begin with */
+	int			start_len;
 } HiloIdentity;
 
 /*

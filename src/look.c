@@ -137,6 +137,11 @@ ids_relation_changed(Oid relation)
 	}
 }
 
+/*
+ * There is one of these for each sequence that is drawn from, and for each collection that
+ * has bindings.  The callback comes with the first, so a session that looks nowhere does not pay for
+ * messages.
+ */
 HiloIds *
 hilo_ids_create(void)
 {
@@ -270,7 +275,11 @@ find_place(HiloIds *ids, Relation table, AttrNumber attnum)
 	ids->places = lappend(ids->places, place);
 }
 
-/* Warn that a table is not looked at. */
+/*
+ * Warn that a table is not looked at.  To wait would stop the inserts into all partitions because
+ * one of them is locked, and an error would stop them, too.  A warning for each number would fill
+ * the log.
+ */
 static void
 warn_locked(Oid table)
 {
@@ -391,7 +400,10 @@ hilo_sequence_in_default(Node *expression, bool *is_plain)
 	return InvalidOid;
 }
 
-/* True if the column has a stored default that draws from the sequence, and does nothing else. */
+/*
+ * True if the column has a stored default that draws from the sequence, and does nothing else.  The
+ * default is only read, as the catalog has it; nothing in it is evaluated.
+ */
 static bool
 default_draws_from(Relation table, AttrNumber attnum, Oid sequence)
 {
@@ -528,6 +540,11 @@ hilo_ids_of_collection(HiloIds *ids, const char *collection)
 	return ids;
 }
 
+/*
+ * That there is no index is an error here, other than for a draw: the caller has asked for a number
+ * that no row has, and a number that was not looked for would be a wrong answer.  The hint names
+ * the partition or child that lacks the index, which the caller may not have thought of.
+ */
 void
 hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 {
@@ -558,7 +575,8 @@ hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 
 /*
  * True if one of the versions of the row that the scan is at counts: committed, or of a
- * transaction that is still open.  The dirty snapshot alone could miss a row that is being
+ * transaction that is still open, because that may commit.  An entry can lead to several versions,
+ * which follow each other on the page.  The dirty snapshot alone could miss a row that is being
  * updated: so once a row does not count, the scan begins anew with a snapshot as well, which
  * must be older than what is read of the index.
  */
@@ -611,6 +629,7 @@ search_index(Relation table, Relation index, ScanKey keys, int key_count,
 			found = true;
 		else if (now == NULL)
 		{
+			/* What the index has from now on is newer than the snapshot. */
 			now = hilo_snapshot_now(RelationGetRelid(table), InvalidCommandId);
 			index_rescan(scan, keys, key_count, NULL, 0);
 			passed = 0;
@@ -858,6 +877,11 @@ note_command(HiloIds *ids)
  * Look at the numbers from first on, as far as the window goes beyond low, which is that
  * number or the one before.  What was found to be free is the new window.  Returns false if
  * there is no id among them.
+ *
+ * A search of a wide range costs no more than one of a single number, as long as it finds nothing
+ * or the first entry.  But if all numbers of a range belong to rows that were deleted, the search
+ * passes them one by one.  So a window is only as wide as the draws of the command so far justify,
+ * and begins with none again after an id was found.
  */
 static bool
 open_window(HiloIds *ids, const HiloCourse *course, int64 low, int64 first, int64 *id)
@@ -912,6 +936,8 @@ hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 		return hilo_ids_have(ids, number, number, &id);
 	}
 	found = open_window(ids, course, number, number, &id);
+
+	/* The number itself is looked at by now, so this window may be above it. */
 	if (found && id > number && id <= last && last < course->end)
 	{
 		int64		other;

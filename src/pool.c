@@ -351,6 +351,8 @@ add_piece(PoolEntry *it, HiloClaim piece)
 
 	if (piece.range.low > piece.range.high)
 		return;
+
+	/* Pooled numbers are no client's any more. */
 	piece.token = 0;
 	for (int i = it->piece_count - 1; i >= 0; i--)
 	{
@@ -383,6 +385,10 @@ add_piece(PoolEntry *it, HiloClaim piece)
 	it->pieces[place] = piece;
 }
 
+/*
+ * What has been put may be evicted at any time.  That is a gap, like all that is lost of the pool,
+ * and no reason for an error.
+ */
 void
 hilo_pool_put(const char *name, const HiloClaim *piece)
 {
@@ -395,6 +401,7 @@ hilo_pool_put(const char *name, const HiloClaim *piece)
 	LWLockRelease(&it->lock);
 }
 
+/* A look at the pool costs less than to read the row, without which nothing can be taken. */
 bool
 hilo_pool_has(const char *name)
 {
@@ -469,6 +476,10 @@ hilo_pool_forget(const char *name)
 	LWLockRelease(&it->lock);
 }
 
+/*
+ * Evicted numbers of a lease would be lost for all servers at once, and in large numbers, so the
+ * search for room leaves such an entry alone.
+ */
 bool
 hilo_pool_keep(const char *name)
 {
@@ -526,6 +537,7 @@ hilo_pool_last_note(const char *name)
 	return note;
 }
 
+/* For the view hilo.status: pieces of another epoch are not counted, as they will be discarded. */
 int64
 hilo_pool_count(const char *name, const HiloRow *row)
 {

@@ -99,6 +99,8 @@ make_segment(Anchor made, Size size, void (*initialize) (void *segment, int tran
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("too many dynamic shared memory segments")));
 	made.handle = dsm_segment_handle(dsm);
+
+	/* Complete before any other session can find it. */
 	memset(dsm_segment_address(dsm), 0, size);
 	initialize(dsm_segment_address(dsm), made.tranche);
 	dsm_pin_segment(dsm);

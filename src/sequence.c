@@ -113,6 +113,10 @@ forget_dropped_sequences(void)
 	enough = Max(2 * hash_get_num_entries(sequences), 64);
 }
 
+/*
+ * An entry is made for any OID, also for one that is no sequence: a draw checks that.  At first
+ * known_at is 0, which the generation never is, so the catalog is read before anything is used.
+ */
 HiloSequence *
 hilo_sequence(Oid oid)
 {
@@ -196,7 +200,10 @@ open_locked(HiloSequence *sequence)
  * The page
  */
 
-/* What a page of a sequence says.  The page must be locked. */
+/*
+ * What a page of a sequence says: its only tuple, which is always the first one.  The page must be
+ * locked.
+ */
 static Form_pg_sequence_data
 page_data(Page page)
 {
@@ -293,6 +300,7 @@ log_lot(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
 	page_data(copy.data)->is_called = true;
 	page_data(copy.data)->log_cnt = 0;
 
+	/* The page as nextval leaves it, and the LSN of a record that says more. */
 	START_CRIT_SECTION();
 	MarkBufferDirty(buffer);
 	data->last_value = number;
@@ -302,6 +310,10 @@ log_lot(HiloSequence *sequence, Relation rel, Buffer buffer, int64 number)
 	PageSetLSN(page, lot.lsn);
 	END_CRIT_SECTION();
 
+	/*
+	 * Noted before the page is unlocked, so that other sessions know the
+	 * record.
+	 */
 	sequence->lot_lsn = lot.lsn;
 	hilo_lot_note(sequence->oid, &lot);
 }
@@ -366,6 +378,8 @@ make_durable(HiloSequence *sequence)
 	{
 		hilo_lots_open();
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+
+		/* From a sequence that is not called yet, nothing was drawn. */
 		if (page_data(page)->is_called && !is_covered(sequence, page))
 			put_to(sequence, rel, buffer, page_data(page)->last_value);
 		lsn = PageGetLSN(page);
@@ -475,6 +489,7 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 		int64		next;
 		int			tries = 0;
 
+		/* Its numbers come again by intention, so ids do not matter. */
 		if (sequence->cycles)
 			return number;
 		hilo_ids_of_sequence(sequence->ids, sequence->oid);
@@ -482,6 +497,7 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 			return number;
 		if (!has_moved || is_before(sequence, moved_to, number))
 		{
+			/* If all are taken up to the end, nextval raises its error there. */
 			if (hilo_ids_next_free(sequence->ids, &sequence->course, number, &next, &tries))
 				next -= sequence->course.increment;
 			if (next != number)
@@ -538,7 +554,14 @@ hilo_sequence_move(HiloSequence *sequence, int64 number)
  * The horizon
  */
 
-/* Raise 55000 unless the numbers come one by one, so that each is above all before it. */
+/*
+ * Raise 55000 unless the numbers come one by one, so that each is above all before it.  With a
+ * CACHE a session draws from numbers that it got long before, and a sequence that cycles, or
+ * counts down, goes below the horizon.
+ *
+ * The hint says INCREMENT BY 1 in any case, because that makes ALTER SEQUENCE give the sequence new
+ * storage.  Then other sessions lose the numbers that they have left of a former CACHE.
+ */
 static void
 check_has_horizon(const HiloSequence *sequence)
 {
@@ -581,6 +604,8 @@ hilo_sequence_horizon(Oid oid)
 	check_is_sequence(oid);
 	if (pg_class_aclcheck(oid, GetUserId(), ACL_USAGE | ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));
+
+	/* Two transactions that both have drawn would wait for each other. */
 	if (hilo_has_relation_locked(oid, RowExclusiveLock))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -588,6 +613,7 @@ hilo_sequence_horizon(Oid oid)
 				 errdetail("This transaction has drawn from it."),
 				 errhint("Commit first.")));
 
+	/* It may have been dropped during the wait for the lock. */
 	LockRelationOid(oid, RowExclusiveLock);
 	check_is_sequence(oid);
 	sequence = hilo_sequence(oid);

@@ -1,13 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * setting.c
- *	  The setting hilo.sequences: nextval in queries, and identity columns, draw the
- *	  HiLo way.
+ *	  The setting hilo.sequences: nextval in queries, and identity columns, draw as
+ *	  hilo.nextval does.
  *
  * Before a query is planned, its calls of nextval are replaced, so that no catalog
- * has to change.  Identity columns draw by a node that checks no right, for which
- * there is a function that can only be called from here.  What is not planned, such as the
- * defaults of COPY, keeps drawing by nextval, from the same sequence.
+ * has to change.  The defaults of columns are in the query by then, because the rewriter has put
+ * them there.  Plans that are kept are made anew when the setting changes.
+ *
+ * Identity columns draw by a node that checks no right, for which there is a function that can
+ * only be called from here.  What is not planned, such as the defaults of COPY, keeps drawing by
+ * nextval, from the same sequence.  Nothing is out of order by that: those numbers are just neither
+ * flushed nor looked at.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,14 +37,17 @@
 
 static planner_hook_type next_planner = NULL;
 
-/* The functions that are called instead. */
+/* The functions that are called instead.  They are looked up for each query that draws. */
 typedef struct Replacements
 {
 	Oid			nextval;
 	Oid			identity_nextval;
 } Replacements;
 
-/* True if the expression draws from a sequence: nextval, or an identity column. */
+/*
+ * True if the expression draws from a sequence: nextval, or an identity column.  nextval of a serial
+ * column is an ordinary call of the function.
+ */
 static bool
 is_drawing(const Node *node)
 {
@@ -48,7 +55,10 @@ is_drawing(const Node *node)
 		IsA(node, NextValueExpr);
 }
 
-/* True if something in a query, or an expression, draws from a sequence. */
+/*
+ * True if something in a query, or an expression, draws from a sequence.  Most queries draw nothing,
+ * and to walk through one costs far less than the copy that a mutator makes.
+ */
 static bool
 draws_walker(Node *node, void *context)
 {
@@ -81,6 +91,11 @@ identity_call(const NextValueExpr *value, const Replacements *functions)
 								 COERCE_IMPLICIT_CAST);
 }
 
+/*
+ * A copy of a query, or of an expression, with the calls replaced, also in its subqueries.  A call
+ * of nextval keeps all but the function: what it looks like in a plan, and where it is in the
+ * text of the query.
+ */
 static Node *
 replace_mutator(Node *node, void *context)
 {
@@ -99,8 +114,11 @@ replace_mutator(Node *node, void *context)
 }
 
 /*
- * The functions.  False if this database does not have the extension, not everybody
- * may call them, or other nodes count for this one.
+ * Find the functions.  False if this database does not have the extension, PUBLIC may not call
+ * them, or other nodes count for this one; queries then draw plainly.
+ *
+ * A query must not need other rights because of the setting.  PUBLIC must have the right to call
+ * nextval as well, because otherwise a role that may not call that must not call its twin.
  */
 static bool
 find_replacements(Replacements *functions)
@@ -109,18 +127,16 @@ find_replacements(Replacements *functions)
 	Oid			types[] = {REGCLASSOID, INTERNALOID};
 
 	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()) ||
-		hilo_node_is_worker())
+		hilo_node_is_worker() || !hilo_may_execute(F_NEXTVAL, ACL_ID_PUBLIC))
 		return false;
-	/* A role that may not call nextval() must not call its twin. */
-	functions->nextval = F_NEXTVAL;
-	if (hilo_may_execute(F_NEXTVAL, ACL_ID_PUBLIC))
-		functions->nextval = hilo_catalog_function(schema, "nextval", types, 1);
+	functions->nextval = hilo_catalog_function(schema, "nextval", types, 1);
 	functions->identity_nextval = hilo_catalog_function(schema, "_identity_nextval", types, 2);
 	return OidIsValid(functions->nextval) && OidIsValid(functions->identity_nextval) &&
 		hilo_may_execute(functions->nextval, ACL_ID_PUBLIC) &&
 		hilo_may_execute(functions->identity_nextval, ACL_ID_PUBLIC);
 }
 
+/* The planner hook: what comes next plans the query that it is given, as always. */
 static PlannedStmt *
 plan_with_hilo(HILO_PLANNER_PARAMETERS)
 {

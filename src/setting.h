@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * setting.h
- *	  The setting hilo.sequences: nextval in queries, and identity columns, draw the
- *	  HiLo way.
+ *	  The setting hilo.sequences: nextval in queries, and identity columns, draw as
+ *	  hilo.nextval does.
  *
  *-------------------------------------------------------------------------
  */

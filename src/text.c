@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
-  * text.c
+ * text.c
  *	  The text form of a document id: build, check, split.
+ *
+ * An id is read by people and by programs of others, and hilo itself finds the number in it
+ * again.  What is allowed in its parts follows from that: first the checks of each part, then how
+ * an id is put together, and last how it is taken apart.
+ *
+ * Ids are mostly made one after the other, so that they differ in the last digit.  HiloIdForm
+ * is for these: it keeps the id that was made last, and the next one is a copy of it in which one
+ * byte has changed.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,6 +46,11 @@ is_control(const char *c)
 
 	if (byte < 0x20 || byte == 0x7f)
 		return true;
+
+	/*
+	 * In encodings that have no C1, such a byte is a letter or part of a
+	 * character.
+	 */
 	if (encoding == PG_UTF8)
 		return byte == 0xc2 && (unsigned char) c[1] < 0xa0;
 	return byte >= 0x80 && byte < 0xa0 &&
@@ -54,25 +67,17 @@ hilo_ends_with(const char *id, const char *end)
 	return len >= end_len && strcmp(id + len - end_len, end) == 0;
 }
 
-/* How many of len bytes of a name come before one that no name may have. */
-static int
-allowed_bytes(const char *name, int len)
-{
-	int			allowed = 0;
-
-	while (allowed < len && name[allowed] != '|' && !is_control(name + allowed))
-		allowed++;
-	return allowed;
-}
-
 /*
  * Checks that apply to names of collections, identities and prefixes alike; the
  * name has len bytes, and something may follow it.
+ *
+ * A bar marks the names of identities in the table, so no name may have one.  Control
+ * characters would make ids that look alike and are not.
  */
 static void
 check_name(const char *what, const char *name, int len)
 {
-	int			allowed;
+	int			allowed = 0;
 
 	if (len == 0)
 		ereport(ERROR,
@@ -85,7 +90,8 @@ check_name(const char *what, const char *name, int len)
 				 errdetail("It has %d bytes; the limit is %d.",
 						   len, HILO_MAX_NAME_LEN)));
 
-	allowed = allowed_bytes(name, len);
+	while (allowed < len && name[allowed] != '|' && !is_control(name + allowed))
+		allowed++;
 	if (allowed == len)
 		return;
 	if (name[allowed] == '|')
@@ -102,14 +108,7 @@ check_name(const char *what, const char *name, int len)
 					   allowed + 1, (unsigned char) name[allowed])));
 }
 
-bool
-hilo_may_name_collection(const char *name)
-{
-	int			len = strlen(name);
-
-	return len > 0 && len <= HILO_MAX_NAME_LEN && allowed_bytes(name, len) == len;
-}
-
+/* An id orders//10 would be that of collection "orders/" and of "orders" with a prefix "/". */
 void
 hilo_check_collection(const char *name, const char *separator)
 {
@@ -122,6 +121,7 @@ hilo_check_collection(const char *name, const char *separator)
 				 errhint("Leave the separator out: hilo puts it between the collection and the number.")));
 }
 
+/* The bar is part of the name that the row has, but not of the name that is checked. */
 bool
 hilo_check_row_name(const char *name, const char *separator)
 {
@@ -134,6 +134,10 @@ hilo_check_row_name(const char *name, const char *separator)
 	return is_identity;
 }
 
+/*
+ * An identity can be called as its ids begin, so that a program can pass on what it asks for:
+ * companies/ or companies| as well as companies.
+ */
 void
 hilo_identity_name(char *buffer, const char *name, const char *separator)
 {
@@ -148,6 +152,10 @@ hilo_identity_name(char *buffer, const char *name, const char *separator)
 	buffer[len] = '\0';
 }
 
+/*
+ * The prefix ends in the separator because that is how a document asks for a server-side id.  What
+ * comes before it is checked as a name, though it may have separators inside.
+ */
 void
 hilo_check_server_side_prefix(const char *prefix, const char *separator)
 {
@@ -159,6 +167,7 @@ hilo_check_server_side_prefix(const char *prefix, const char *separator)
 	check_name("prefix", prefix, strlen(prefix) - strlen(separator));
 }
 
+/* A tag has no hyphen, so the last hyphen of an id that has a tag is the one before it. */
 bool
 hilo_is_node_tag(const char *tag, int len)
 {
@@ -205,6 +214,11 @@ is_text(const char *string)
 	return true;
 }
 
+/*
+ * A letter or digit could not be told from the name or the number beside it, and a bar stands for
+ * identities.  The first byte tells, because bytes of ASCII are no part of other characters in any
+ * encoding of a server.
+ */
 bool
 hilo_is_separator(const char *separator)
 {
@@ -213,51 +227,6 @@ hilo_is_separator(const char *separator)
 		is_control(separator) || !is_text(separator))
 		return false;
 	return pg_mbstrlen(separator) == 1;
-}
-
-bool
-hilo_is_own_separator(const char *separator)
-{
-	return hilo_is_separator(separator) && separator[1] == '\0' &&
-		!IS_HIGHBIT_SET(separator[0]);
-}
-
-void
-hilo_check_own_separator(const char *name, const char *separator)
-{
-	int			len = strlen(separator);
-	char		id[HILO_MAX_NAME_LEN + sizeof("_10")];
-	int			start;
-	int			first;
-	int			behind;
-
-	if (hilo_ends_with(name, "|"))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only collections can have their own separator"),
-				 errdetail("In identities and server-side ids it is that of hilo.identity_parts_separator.")));
-	if (!hilo_is_own_separator(separator))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid separator \"%.*s\"",
-						pg_mbcliplen(separator, len, NAMEDATALEN), separator),
-				 errdetail("The separator of a collection is one ASCII character other than \"|\", a letter, a digit or a control character.")));
-	hilo_check_collection(name, separator);
-
-	/*
-	 * What follows a hyphen in the name may look like a node tag.  In ids
-	 * that have a tag it does not, but the tag can be left out at any time.
-	 */
-	start = hilo_document_id_start(id, name, separator, "");
-	memcpy(id + start, "10", 2);
-	if (!hilo_document_id_digits(id, start + 2, &first, &behind) ||
-		first != start)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("collection \"%s\" cannot have the separator \"%s\"",
-						name, separator),
-				 errdetail("hilo_number() would find another number in \"%.*s\".",
-						   start + 2, id)));
 }
 
 /*
@@ -280,7 +249,11 @@ hilo_is_server_prefix(const char *prefix)
 		!(IS_DIGIT(prefix[len - 1]) || IS_LETTER(prefix[len - 1]));
 }
 
-/* Copy len bytes to p; returns the end. */
+/*
+ * Build
+ */
+
+/* Copy len bytes to p; returns the end, where the next part goes. */
 static inline char *
 append(char *p, const char *bytes, int len)
 {
@@ -288,6 +261,10 @@ append(char *p, const char *bytes, int len)
 	return p + len;
 }
 
+/*
+ * The buffer of the caller has room for parts that are as long as allowed.  A separator and a prefix
+ * come from settings, which were checked; a name comes from anywhere.
+ */
 int
 hilo_document_id_start(char *start, const char *name, const char *separator,
 					   const char *prefix)
@@ -304,6 +281,10 @@ hilo_document_id_start(char *start, const char *name, const char *separator,
 	return p - start;
 }
 
+/*
+ * An id that is made once, and not kept; HiloIdForm is for those that follow each other.  Numbers
+ * of counters are not negative, so they have no sign.
+ */
 text *
 hilo_build_id(const char *start, int start_len, int64 number, const char *tag)
 {
@@ -319,6 +300,12 @@ hilo_build_id(const char *start, int start_len, int64 number, const char *tag)
 	return id;
 }
 
+/*
+ * The id has room for the longest number, rounded up to whole steps, because copies take whole
+ * steps.  Behind its end are zeros, or remains of a longer id, where no reader looks.
+ *
+ * The tag is copied with memmove, because it may be the one in the form itself.
+ */
 void
 hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 				  const char *start, int start_len,
@@ -339,6 +326,7 @@ hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 	form->number = -1;
 }
 
+/* Compares the parts, because the id as a whole differs with each number. */
 bool
 hilo_id_form_is(const HiloIdForm *form, const char *start, int start_len,
 				const char *tag, int tag_len)
@@ -349,6 +337,7 @@ hilo_id_form_is(const HiloIdForm *form, const char *start, int start_len,
 		memcmp(form->suffix + 1, tag, tag_len) == 0;
 }
 
+/* Used where more than the last digit changes, as from 9 to 10, which is one id in ten. */
 void
 hilo_id_form_set(HiloIdForm *form, int64 number)
 {
@@ -364,6 +353,10 @@ hilo_id_form_set(HiloIdForm *form, int64 number)
 	form->number = number;
 }
 
+/*
+ * The zeros become part of the start, and the number follows with the digits that it has.  Prefix
+ * and number were checked, so all of it fits.
+ */
 text *
 hilo_server_side_id(const char *prefix, int64 number, const char *tag)
 {
@@ -378,7 +371,14 @@ hilo_server_side_id(const char *prefix, int64 number, const char *tag)
 	return hilo_build_id(start, len + zeros, number, tag);
 }
 
-/* True for xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx. */
+/*
+ * Split
+ */
+
+/*
+ * True for xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx.  The last group can consist of digits, which are no
+ * number of a counter.
+ */
 static bool
 is_guid(const char *id, int len)
 {
@@ -394,7 +394,7 @@ is_guid(const char *id, int len)
 	return true;
 }
 
-/* Start of the digits that end id; len if it does not end in digits. */
+/* Start of the digits that end id; len if it does not end in digits, or in a word like iphone10. */
 static int
 trailing_digits(const char *id, int len)
 {
@@ -403,14 +403,21 @@ trailing_digits(const char *id, int len)
 	while (start > 0 && IS_DIGIT(id[start - 1]))
 		start--;
 
-	/* iphone10 has no number. */
+	/*
+	 * Digits right behind a letter belong to a word, as ids of hilo have a
+	 * separator there.
+	 */
 	if (start > 0 && IS_LETTER(id[start - 1]))
 		return len;
 	return start;
 }
 
-bool
-hilo_document_id_digits(const char *id, int len, int *first, int *behind)
+/*
+ * Find the digits of the number in an id: from offset first to just before
+ * offset behind.  Returns false if there are none: a semantic id, a GUID.
+ */
+static bool
+find_digits(const char *id, int len, int *first, int *behind)
 {
 	int			hyphen = len - 1;
 	int			start = len;
@@ -419,7 +426,11 @@ hilo_document_id_digits(const char *id, int len, int *first, int *behind)
 	if (is_guid(id, len))
 		return false;
 
-	/* orders/10-A: what follows the last hyphen is the tag ... */
+	/*
+	 * In orders/10-A the tag follows the last hyphen.  But in orders-10,
+	 * where the hyphen is the separator, and in orders/10 it is not there. So
+	 * first the number is searched for before the hyphen ...
+	 */
 	while (hyphen >= 0 && id[hyphen] != '-')
 		hyphen--;
 	if (hyphen >= 0 && hyphen < len - 1 &&
@@ -429,7 +440,7 @@ hilo_document_id_digits(const char *id, int len, int *first, int *behind)
 		start = trailing_digits(id, end);
 	}
 
-	/* ... unless there is no number before it, as in orders/10 or orders-10 */
+	/* ... and if there is none, at the end of the whole id. */
 	if (start == end)
 	{
 		end = len;
@@ -440,6 +451,7 @@ hilo_document_id_digits(const char *id, int len, int *first, int *behind)
 	return start < end;
 }
 
+/* Digits that are beyond 2^63-1 are part of a semantic id: no counter has got so far. */
 bool
 hilo_document_id_number(const char *id, int len, int64 *number)
 {
@@ -447,7 +459,7 @@ hilo_document_id_number(const char *id, int len, int64 *number)
 	int			end;
 	int64		result = 0;
 
-	if (!hilo_document_id_digits(id, len, &start, &end))
+	if (!find_digits(id, len, &start, &end))
 		return false;
 
 	for (int i = start; i < end; i++)
@@ -458,4 +470,45 @@ hilo_document_id_number(const char *id, int len, int64 *number)
 	}
 	*number = result;
 	return true;
+}
+
+/*
+ * The check is made with an id of that name, in which the number must be found where it was put.
+ */
+void
+hilo_check_own_separator(const char *name, const char *separator)
+{
+	int			len = strlen(separator);
+	char		id[HILO_MAX_NAME_LEN + sizeof("_10")];
+	int			start;
+	int			first;
+	int			behind;
+
+	if (hilo_ends_with(name, "|"))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only collections can have their own separator"),
+				 errdetail("In identities and server-side ids it is that of hilo.identity_parts_separator.")));
+	if (!hilo_is_separator(separator) || separator[1] != '\0' || IS_HIGHBIT_SET(separator[0]))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid separator \"%.*s\"",
+						pg_mbcliplen(separator, len, NAMEDATALEN), separator),
+				 errdetail("The separator of a collection is one ASCII character other than \"|\", a letter, a digit or a control character.")));
+	hilo_check_collection(name, separator);
+
+	/*
+	 * What follows a hyphen in the name may look like a node tag.  In ids
+	 * that have a tag it does not, but the tag can be left out at any time.
+	 */
+	start = hilo_document_id_start(id, name, separator, "");
+	memcpy(id + start, "10", 2);
+	if (!find_digits(id, start + 2, &first, &behind) ||
+		first != start)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("collection \"%s\" cannot have the separator \"%s\"",
+						name, separator),
+				 errdetail("hilo_number() would find another number in \"%.*s\".",
+						   start + 2, id)));
 }

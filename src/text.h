@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
-  * text.h
+ * text.h
  *	  The text of document ids: builds, checks and splits it.
  *
  * An id consists of collection, separator, server prefix, number, '-' and node
@@ -34,12 +34,6 @@
  * the last character may be any separator.
  */
 extern void hilo_check_collection(const char *name, const char *separator);
-
-/*
- * True if the name is valid for a collection, unless that ends in the separator.  Any
- * role can write another one into a default.
- */
-extern bool hilo_may_name_collection(const char *name);
 
 /*
  * For functions that administer: raise 22023 unless name is valid for a
@@ -79,15 +73,10 @@ extern bool hilo_is_node_tag(const char *tag, int len);
 extern bool hilo_is_separator(const char *separator);
 
 /*
- * True if a single collection may have this separator: it must also be ASCII,
- * because the row has one byte for it.
- */
-extern bool hilo_is_own_separator(const char *separator);
-
-/*
- * Raise 22023 unless the collection may have this separator of its own: the name
- * must not end in it, and hilo_document_id_number() must find the number in each id.
- * Raise 0A000 if the name, with a bar at its end, is not that of a collection.
+ * Raise 22023 unless the collection may have this separator of its own: it must be ASCII, because
+ * the row has one byte for it, the name must not end in it, and hilo_document_id_number() must find
+ * the number in each id.  Raise 0A000 if the name, with a bar at its end, is not that of a
+ * collection.
  */
 extern void hilo_check_own_separator(const char *name, const char *separator);
 
@@ -176,13 +165,6 @@ hilo_id_form_make(HiloIdForm *form, int64 number)
  */
 extern text *hilo_server_side_id(const char *prefix, int64 number,
 								 const char *tag);
-
-/*
- * Find the digits of the number in an id: from offset first to just before
- * offset behind.  Returns false if there are none: a semantic id, a GUID.
- */
-extern bool hilo_document_id_digits(const char *id, int len, int *first,
-									int *behind);
 
 /*
  * Find the number in an id.  Returns false if there is none: a semantic id, a
