@@ -5,8 +5,7 @@
  *
  * A binding says in words that the ids of a collection are in a column, and is only as good
  * as the names in it.  So nothing has to be done when a table is renamed, dropped or restored:
- * whoever draws finds the table by its names, or does not, and then ids are not looked at
- * there.
+ * a draw finds the table by its names, or does not, and then ids are not looked at there.
  *
  * The rows are ordinary ones, which a transaction inserts and deletes, and they become visible when
  * it commits.  They are read at each change of the generation, also by transactions that began long

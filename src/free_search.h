@@ -23,8 +23,8 @@ typedef bool (*HiloTakenCallback) (int64 number, void *arg);
  * Bentley, A. C. Yao: An almost optimal algorithm for unbounded searching,
  * 1976.)
  *
- * Rows far above all others must not drive the search to them, wherever somebody
- * has put them.  So above a distance of 2^20 each step of the gallop looks up
+ * Rows far above all others must not drive the search to them, wherever they
+ * were put.  So above a distance of 2^20 each step of the gallop looks up
  * one more number, at random between the last two: if that is free, the search
  * goes on below it.
  *

@@ -353,7 +353,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	HiloDocuments documents = {NULL};
 	int64		drawn = 0;
 
-	/* Bindings come first: whoever bound a column has said where the ids are. */
+	/* Bindings come first: they say where the ids are. */
 	*tries = 0;
 	find_bound_documents(&documents, identity);
 	if (documents.ids == NULL)
@@ -414,7 +414,8 @@ hilo_next_server_side_id(const char *prefix)
  * The next id of an identity: one that no row of rel's table has, or else no bound column.
  *
  * If rel is a partition, the row's identity is that of the whole table, so rows of other
- * partitions count as well.  There the column may have another number.
+ * partitions count as well.  In the whole table the column may have another number, because a
+ * table that becomes a partition by ATTACH need not have its columns in the same order.
  */
 static text *
 next_identity_beside(const char *name, Relation rel, AttrNumber attnum)

@@ -420,11 +420,11 @@ default_draws_from(Relation table, AttrNumber attnum, Oid sequence)
 }
 
 /*
- * Forget the places, before they are found again.  They count as not current until the search has
+ * Empty the list of places, before they are found again.  They count as not current until the search has
  * ended, so one that ends with an error leaves nothing that is incomplete in use.
  */
 static void
-forget_places(HiloIds *ids)
+clear_places(HiloIds *ids)
 {
 	MemoryContextReset(ids->context);
 	ids->places = ids->relations = NIL;
@@ -452,7 +452,7 @@ hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 
 	if (likely(ids->is_current))
 		return;
-	forget_places(ids);
+	clear_places(ids);
 	is_identity = sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &owner, &attnum);
 	if (is_identity || sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attnum))
 	{
@@ -522,7 +522,7 @@ hilo_ids_of_collection(HiloIds *ids, const char *collection)
 	}
 	if (ids == NULL)
 		ids = hilo_ids_create();
-	forget_places(ids);
+	clear_places(ids);
 	foreach_ptr(const HiloBinding, binding, bindings)
 	{
 		MemoryContext old = MemoryContextSwitchTo(ids->context);
@@ -551,7 +551,7 @@ hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 	char	   *column = get_attname(relation, attnum, false);
 	MemoryContext old = MemoryContextSwitchTo(ids->context);
 
-	forget_places(ids);
+	clear_places(ids);
 	find_places(ids, relation, column);
 	MemoryContextSwitchTo(old);
 	if (OidIsValid(ids->without_index))
@@ -856,11 +856,11 @@ is_same_command(const HiloWindow *window)
 }
 
 /*
- * Note which command looks.  Its first window is empty, so a statement that inserts one row
+ * Remember which command looks.  Its first window is empty, so a statement that inserts one row
  * searches for no number but its own; each window has twice as many numbers as the one before.
  */
 static void
-note_command(HiloIds *ids)
+remember_command(HiloIds *ids)
 {
 	HiloWindow *window = &ids->window;
 	bool		stays_open = list_length(ids->places) > FEW_PLACES;
@@ -929,7 +929,7 @@ hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 	if (ids->places == NIL || window_has(&ids->window, number))
 		return false;
 	if (!is_same_command(&ids->window))
-		note_command(ids);
+		remember_command(ids);
 	if (course->increment < 0)
 	{
 		ids->window.low = ids->window.high;

@@ -5,7 +5,7 @@
  *	  that is not?
  *
  * Nothing keeps a counter ahead of the ids that come into a table by other means.
- * Instead, whoever draws looks into the table before the number is shown.
+ * Instead, each draw looks into the table before the number is shown.
  *
  * What is looked at are indexes: in each table one that leads with the column.  Ids
  * of transactions that are still open count.  A look waits for no lock, runs no code

@@ -6,7 +6,7 @@
  *
  * nextval leaves it to the commit to flush its record, and a transaction that writes
  * nothing else does not even do that.  So after each draw the sequence's page is
- * visited, and the WAL flushed up to the last record of that page, whoever wrote it.  If
+ * visited, and the WAL flushed up to the last record of that page, whichever session wrote it.  If
  * that record may not cover the number, the page is logged first.
  *
  * nextval logs 32 numbers ahead.  Before these are used up, the page is logged here, and
@@ -246,7 +246,7 @@ is_before(const HiloSequence *sequence, int64 a, int64 b)
  *
  * A record from before the last checkpoint began is not replayed.  nextval logs the page
  * anew then; but it may have looked for a checkpoint, and drawn, just before one began,
- * and then nobody knows whether the page was written with the number or without it.  So
+ * and then the page may have been written with the number or without it.  So
  * this must be called after the draw.
  */
 static bool
@@ -579,8 +579,8 @@ check_has_horizon(const HiloSequence *sequence)
 }
 
 /*
- * Page first, lockers after: who draws later gets a higher number, and who drew before holds
- * the lock of nextval until its transaction ends.
+ * Page first, lockers after: a later draw gets a higher number, and a transaction that drew before
+ * holds the lock of nextval until it ends.
  *
  * The sequence itself is locked while its options and its page are read.  Otherwise an ALTER
  * SEQUENCE between the two could give a session a CACHE from which it draws lower numbers
