@@ -45,26 +45,7 @@ hilo_api_call_site(FmgrInfo *flinfo)
 HiloEntry *
 hilo_api_find_entry(FunctionCallInfo fcinfo)
 {
-	char		buffer[HILO_MAX_NAME_LEN + 1];
-	const char *name;
-	text	   *value;
-	HiloEntry  *entry;
-
-	if (unlikely(PG_ARGISNULL(0)))
-		hilo_api_reject_null(fcinfo, 0, "collection");
-
-	/* Names of a valid length need no memory of their own. */
-	value = PG_GETARG_TEXT_PP(0);
-	if (likely(VARSIZE_ANY_EXHDR(value) <= HILO_MAX_NAME_LEN))
-	{
-		memcpy(buffer, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
-		buffer[VARSIZE_ANY_EXHDR(value)] = '\0';
-		name = buffer;
-	}
-	else
-		name = text_to_cstring(value);
-	entry = hilo_entry(name);
-	return entry;
+	return hilo_entry(hilo_api_name(fcinfo, 0, "collection"));
 }
 
 /*
@@ -218,7 +199,9 @@ hilo_api_result_desc(FunctionCallInfo fcinfo)
 			return known->desc;
 	}
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("return type must be a row type")));
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	type = palloc(sizeof(KnownRowType));
 	type->function = fcinfo->flinfo->fn_oid;

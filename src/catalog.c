@@ -9,8 +9,6 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
-#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -20,9 +18,6 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
-#include "commands/trigger.h"
-#include "nodes/bitmapset.h"
-#include "optimizer/optimizer.h"
 #include "storage/lmgr.h"
 #include "storage/sinval.h"
 #include "utils/builtins.h"
@@ -46,9 +41,11 @@ typedef struct OurColumn
 } OurColumn;
 
 /*
- * One of our tables: the columns with which it must begin, and how it was last
- * opened.  The OID is kept even if the table may have been replaced: messages
- * about it matter as long as something read from it is in use.
+ * One of our tables: the columns with which it must begin, and how it was last opened.
+ *
+ * The fields after the columns are a cache, filled when the table is opened.  The OID is
+ * kept even if the table may have been replaced since: as long as this session uses
+ * something that it has read from that table, it must hear of changes to it.
  */
 typedef struct OurTable
 {
@@ -57,10 +54,10 @@ typedef struct OurTable
 
 	Oid			oid;
 	bool		was_opened;		/* by this session, at any time */
-	bool		is_current;		/* may be opened without a lookup, and is as
-								 * it should be */
-	bool		indexes_current;	/* and so are its indexes, of which */
-	Oid			name_index;		/* this one is on its names; InvalidOid: none */
+	bool		is_current;		/* the OID and the layout were checked since
+								 * the last message about the table */
+	Oid			name_index;		/* the index on its names; InvalidOid: to be
+								 * looked up */
 } OurTable;
 
 static const OurColumn counter_columns[] = {
@@ -96,7 +93,8 @@ relation_changed(Datum arg, Oid relid)
 	{
 		if (OidIsValid(relid) && relid != tables[i].oid)
 			continue;
-		tables[i].is_current = tables[i].indexes_current = false;
+		tables[i].is_current = false;
+		tables[i].name_index = InvalidOid;
 		hilo_generation++;
 	}
 }
@@ -170,24 +168,15 @@ hilo_catalog_function(Oid schema, const char *name, const Oid *types, int count)
 						   ObjectIdGetDatum(schema));
 }
 
-/* True if the role may execute the function in that schema. */
-static bool
-may_execute_in(Oid schema, const char *name, const Oid *types, int count, Oid role)
-{
-	Oid			function = hilo_catalog_function(schema, name, types, count);
-
-	return OidIsValid(function) &&
-		hilo_may_execute(function, role);
-}
-
 bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
 	Oid			types[] = {TEXTOID, INT8OID, BOOLOID};
+	Oid			schema = identity ? hilo_catalog_schema() : get_namespace_oid(HILO_SCHEMA, false);
+	Oid			function = hilo_catalog_function(schema, identity ? "seed_identity_for" : "seed",
+												 types, lengthof(types));
 
-	return identity ?
-		may_execute_in(hilo_catalog_schema(), "seed_identity_for", types, 3, role) :
-		may_execute_in(get_namespace_oid(HILO_SCHEMA, false), "seed", types, 3, role);
+	return OidIsValid(function) && hilo_may_execute(function, role);
 }
 
 /*
@@ -215,226 +204,73 @@ hilo_catalog_table(HiloTable which)
 	return oid;
 }
 
-/* The first of our columns that is not where it should be; NULL: none. */
-static const char *
-lost_column(const OurTable *table, Relation rel)
+/*
+ * Raise an error unless the locked table is as the extension created it.
+ *
+ * The code that changes rows in place writes them by their layout, so this is the check that
+ * keeps it from writing into anything else.  Columns that were appended do no harm, because
+ * they come after the name.  A table that is not permanent would lose its counters in a
+ * crash.
+ *
+ * A role that is not a superuser could have made a table of that name and layout, with
+ * triggers and expressions that run as whoever draws.  So the table must belong to the
+ * extension; that is looked up only for such an owner, because it takes an index scan.
+ */
+static void
+check_layout(const OurTable *table, Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
+	Form_pg_class form = rel->rd_rel;
+	const OurColumn *column;
 
-	for (int i = 0; table->columns[i].name != NULL; i++)
+	for (column = table->columns; column->name != NULL; column++)
 	{
-		const OurColumn *column = &table->columns[i];
+		int			i = column - table->columns;
 		Form_pg_attribute att = i < desc->natts ? TupleDescAttr(desc, i) : NULL;
 
 		if (att == NULL || att->attisdropped || att->atttypid != column->type ||
 			strcmp(NameStr(att->attname), column->name) != 0)
-			return column->name;
+			break;
 	}
-	return NULL;
-}
-
-/*
- * The expressions or the predicate of an index, as pg_index has them in that column.
- * The functions of the server would evaluate what is constant in them: that runs code
- * of the index's owner.
- */
-static List *
-index_nodes(Relation index, AttrNumber attnum)
-{
-	bool		isnull;
-	Datum		stored = SysCacheGetAttr(INDEXRELID, index->rd_indextuple, attnum, &isnull);
-
-	return isnull ? NIL : (List *) stringToNode(TextDatumGetCString(stored));
-}
-
-/* True if the index depends only on the column attnum. */
-static bool
-depends_on_name_only(Relation index, AttrNumber attnum)
-{
-	Form_pg_index form = index->rd_index;
-	Bitmapset  *columns = NULL;
-	Bitmapset  *name;
-
-	for (int i = 0; i < form->indnatts; i++)
-	{
-		if (form->indkey.values[i] != attnum &&
-			form->indkey.values[i] != InvalidAttrNumber)
-			return false;
-	}
-
-	pull_varattnos((Node *) index_nodes(index, Anum_pg_index_indexprs), 1, &columns);
-	pull_varattnos((Node *) index_nodes(index, Anum_pg_index_indpred), 1, &columns);
-	name = bms_make_singleton(attnum - FirstLowInvalidHeapAttributeNumber);
-	return bms_is_subset(columns, name);
-}
-
-/*
- * Find a valid btree index on the name alone.  Raise an error if rows change in place, and
- * there is an index that would not follow them.  One on anything but the name
- * misses changes; one that is not unique could have two entries for a row that
- * is created and frozen while the index is built concurrently.
- */
-static void
-check_indexes(OurTable *table, Relation rel)
-{
-	uint64		generation = hilo_generation;
-	AttrNumber	name = HILO_NAME_ATTNUM(table - tables);
-	List	   *indexes;
-
-	if (table->indexes_current)
-		return;
-	indexes = RelationGetIndexList(rel);
-	table->name_index = InvalidOid;
-	foreach_oid(oid, indexes)
-	{
-		Relation	index = index_open(oid, AccessShareLock);
-		Form_pg_index form = index->rd_index;
-
-		if (table == &tables[HILO_TABLE_COUNTERS] &&
-			(!form->indisunique || !form->indimmediate ||
-			 !depends_on_name_only(index, name)))
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("table \"%s.%s\" must not have the index \"%s\"",
-							HILO_SCHEMA, table->name, RelationGetRelationName(index)),
-					 errdetail("Rows are changed in place, so an index must be unique and depend only on the name."),
-					 errhint("Drop it.")));
-		if (index->rd_rel->relam == BTREE_AM_OID &&
-			form->indisvalid && form->indisready && form->indnatts == 1 &&
-			form->indkey.values[0] == name &&
-			index->rd_indcollation[0] == C_COLLATION_OID &&
-			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
-			table->name_index = RelationGetRelid(index);
-		index_close(index, AccessShareLock);
-	}
-	list_free(indexes);
-	table->indexes_current = generation == hilo_generation;
-}
-
-/*
- * Warn, once per session, if a guard was weakened, as by restoring with
- * --disable-triggers.
- */
-static void
-warn_if_weakened(const OurTable *table, Relation rel)
-{
-	static bool warned = false;
-	int			guards = 0;
-
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		if (rel->trigdesc->triggers[i].tgenabled == TRIGGER_FIRES_ALWAYS)
-			guards++;
-	}
-	if (guards >= 2 || warned)
-		return;
-	warned = true;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("the triggers that guard table \"%s.%s\" are not set to ENABLE ALWAYS",
-					HILO_SCHEMA, table->name),
-			 errhint("Run ALTER TABLE %s.%s ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table.",
-					 HILO_SCHEMA, table->name)));
-}
-
-/*
- * Warn, once per session, of a column that was appended: a dump names it, and the
- * extension makes the table without it.
- */
-static void
-warn_if_appended(const OurTable *table, Relation rel)
-{
-	static bool warned = false;
-	TupleDesc	desc = RelationGetDescr(rel);
-	int			i = 0;
-
-	while (table->columns[i].name != NULL)
-		i++;
-	while (i < desc->natts && TupleDescAttr(desc, i)->attisdropped)
-		i++;
-	if (i >= desc->natts || warned)
-		return;
-	warned = true;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("column \"%s\" of table \"%s.%s\" does not belong to extension \"%s\"",
-					NameStr(TupleDescAttr(desc, i)->attname), HILO_SCHEMA, table->name, EXTENSION_NAME),
-			 errdetail("Dumps of the table cannot be restored."),
-			 errhint("Drop the column.")));
-}
-
-/*
- * Raise an error unless the locked table is as the extension created it.  That it
- * belongs to the extension is looked up only if its owner is not a superuser.
- */
-static void
-check_table(OurTable *table, Relation rel)
-{
-	const char *lost = lost_column(table, rel);
-
-	if (lost != NULL || rel->rd_rel->relkind != RELKIND_RELATION ||
-		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
-		(!superuser_arg(rel->rd_rel->relowner) &&
-		 getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) !=
+	if (column->name == NULL && form->relkind == RELKIND_RELATION &&
+		form->relam == HEAP_TABLE_AM_OID && form->relpersistence == RELPERSISTENCE_PERMANENT &&
+		(superuser_arg(form->relowner) ||
+		 getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) ==
 		 get_extension_oid(EXTENSION_NAME, true)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
-						HILO_SCHEMA, table->name, EXTENSION_NAME),
-				 lost == NULL ? 0 :
-				 errdetail("Column \"%s\" is missing, or was changed.", lost),
-				 errhint("Dump the table, re-create the extension, and restore the dump.")));
-	if (table == &tables[HILO_TABLE_COUNTERS] &&
-		rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("table \"%s.%s\" would lose its counters in a crash",
-						HILO_SCHEMA, table->name),
-				 errhint("Make it permanent with ALTER TABLE ... SET LOGGED.")));
-	warn_if_weakened(table, rel);
-	warn_if_appended(table, rel);
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
+					HILO_SCHEMA, table->name, EXTENSION_NAME),
+			 column->name == NULL ? 0 :
+			 errdetail("Column \"%s\" is missing, or was changed.", column->name),
+			 errhint("Dump the table, re-create the extension, and restore the dump.")));
 }
 
+/*
+ * Look up the table, lock it, and only then check what it is, unless that was done since the
+ * last message about it.  The generation is compared afterwards: if a message was received
+ * during the checks, they have to be repeated the next time.
+ *
+ * The table may be dropped between the look-up and the lock; then it is looked up again.
+ */
 Relation
 hilo_catalog_open(HiloTable which, LOCKMODE lockmode)
 {
 	OurTable   *table = &tables[which];
-	Relation	rel = NULL;
+	Relation	rel;
 
-	/*
-	 * If it is still current after it has been locked, no catalog lookup is
-	 * needed.
-	 */
-	if (table->is_current)
-	{
-		Oid			oid = table->oid;
-
-		LockRelationOid(oid, lockmode);
-		if (table->is_current)
-			rel = table_open(oid, NoLock);
-		else
-			UnlockRelationOid(oid, lockmode);
-	}
-
-	/* It may be dropped in the meantime. */
-	while (rel == NULL)
-	{
-		rel = try_table_open(hilo_catalog_table(which), lockmode);
+	while ((rel = try_table_open(hilo_catalog_table(which), lockmode)) == NULL)
 		CHECK_FOR_INTERRUPTS();
-	}
 	if (!table->is_current)
 	{
 		uint64		generation = hilo_generation;
 
 		table->oid = RelationGetRelid(rel);
 		table->was_opened = true;
-		check_table(table, rel);
+		check_layout(table, rel);
 		table->is_current = generation == hilo_generation;
 	}
-
-	/* A row that is only read, where it was last, needs no index. */
-	if (lockmode != AccessShareLock)
-		check_indexes(table, rel);
 	return rel;
 }
 
@@ -450,20 +286,42 @@ hilo_catalog_heed(HiloTable which, Oid oid)
 	tables[which].oid = oid;
 }
 
+/*
+ * An index qualifies if it has an entry for every row, in the order in which it is searched.
+ * There may be several: REINDEX CONCURRENTLY builds a second one, which becomes valid when it
+ * is complete.  As this session has locked the table, the one that is found here is kept up
+ * to date for as long as that, even if another one replaces it meanwhile.
+ */
 Oid
 hilo_catalog_name_index(HiloTable which, Relation rel)
 {
-	Oid			index;
+	OurTable   *table = &tables[which];
+	uint64		generation = hilo_generation;
+	Oid			found = InvalidOid;
 
-	check_indexes(&tables[which], rel);
-	index = tables[which].name_index;
-	if (!OidIsValid(index))
+	if (OidIsValid(table->name_index))
+		return table->name_index;
+	foreach_oid(oid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(oid, AccessShareLock);
+		Form_pg_index form = index->rd_index;
+
+		if (index->rd_rel->relam == BTREE_AM_OID && form->indisvalid &&
+			form->indnatts == 1 && form->indkey.values[0] == HILO_NAME_ATTNUM(which) &&
+			index->rd_indcollation[0] == C_COLLATION_OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+			found = oid;
+		index_close(index, AccessShareLock);
+	}
+	if (!OidIsValid(found))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("table \"%s.%s\" has no valid index on its name column",
-						HILO_SCHEMA, tables[which].name),
+						HILO_SCHEMA, table->name),
 				 errhint("Run REINDEX TABLE, or create the index again.")));
-	return index;
+	if (generation == hilo_generation)
+		table->name_index = found;
+	return found;
 }
 
 Snapshot

@@ -59,8 +59,7 @@ extern Oid	hilo_catalog_table(HiloTable table);
 
 /*
  * Open and lock a table.  Raises an error if the extension does not exist, or the table is
- * not as the extension created it; with a lock for changes, also if rows change in place and
- * it has an index that would not follow them.  Close it with table_close().
+ * not as the extension created it.  Close it with table_close().
  */
 extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 

@@ -59,6 +59,19 @@
 #error "hilo needs PostgreSQL 15 or later"
 #endif
 
+/* The storage of a relation, and roles' rights, have other names before version 16. */
+#if PG_VERSION_NUM < 160000
+typedef RelFileNode RelFileLocator;
+
+#define rd_locator	rd_node
+#define smgr_rlocator	smgr_rnode
+#define locator		node
+#define object_ownercheck(class, object, role)	pg_class_ownercheck(object, role)
+#define object_aclcheck(class, object, role, mode) \
+	((class) == ProcedureRelationId ? pg_proc_aclcheck(object, role, mode) : \
+	 pg_foreign_server_aclcheck(object, role, mode))
+#endif
+
 /* Allocate memory for the extra value of a check hook; NULL: out of memory. */
 static inline void *
 hilo_guc_malloc(size_t size)
@@ -127,30 +140,16 @@ hilo_is_new(Relation rel)
 static inline XLogRecPtr
 hilo_log_page(Relation rel, BlockNumber block, Page contents)
 {
-#if PG_VERSION_NUM >= 160000
 	return log_newpage(&rel->rd_locator, MAIN_FORKNUM, block, contents, true);
-#else
-	return log_newpage(&rel->rd_node, MAIN_FORKNUM, block, contents, true);
-#endif
 }
 
 /* The storage of a permanent table of this database, by what pg_class says of it. */
 static inline SMgrRelation
 hilo_open_storage(Oid tablespace, Oid storage)
 {
-#if PG_VERSION_NUM >= 160000
-	RelFileLocator place;
+	RelFileLocator place = {OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace,
+	MyDatabaseId, storage};
 
-	place.spcOid = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
-	place.dbOid = MyDatabaseId;
-	place.relNumber = storage;
-#else
-	RelFileNode place;
-
-	place.spcNode = OidIsValid(tablespace) ? tablespace : MyDatabaseTableSpace;
-	place.dbNode = MyDatabaseId;
-	place.relNode = storage;
-#endif
 	return smgropen(place, -1);
 }
 
@@ -169,46 +168,29 @@ hilo_read_page(Oid tablespace, Oid storage, BlockNumber block)
 
 	if (block >= smgrnblocks(pages, MAIN_FORKNUM))
 		return InvalidBuffer;
-#if PG_VERSION_NUM >= 160000
 	return ReadBufferWithoutRelcache(pages->smgr_rlocator.locator, MAIN_FORKNUM, block,
 									 RBM_NORMAL, NULL, true);
-#else
-	return ReadBufferWithoutRelcache(pages->smgr_rnode.node, MAIN_FORKNUM, block,
-									 RBM_NORMAL, NULL, true);
-#endif
 }
 
 /* True if role may execute the function. */
 static inline bool
 hilo_may_execute(Oid function, Oid role)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
-#else
-	return pg_proc_aclcheck(function, role, ACL_EXECUTE) == ACLCHECK_OK;
-#endif
 }
 
 /* True if the current user may use the foreign server. */
 static inline bool
 hilo_may_use_server(Oid server)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_aclcheck(ForeignServerRelationId, server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
-#else
-	return pg_foreign_server_aclcheck(server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
-#endif
 }
 
 /* True if role owns the relation. */
 static inline bool
 hilo_owns(Oid relation, Oid role)
 {
-#if PG_VERSION_NUM >= 160000
 	return object_ownercheck(RelationRelationId, relation, role);
-#else
-	return pg_class_ownercheck(relation, role);
-#endif
 }
 
 /* The parameters of a planner_hook, and the arguments that pass them on. */

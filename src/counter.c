@@ -194,9 +194,13 @@ finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wan
 	};
 }
 
-void
-hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted,
-				   HiloRow *row, HiloClaim *claim)
+/*
+ * Claim what is wanted, and wait until it is safe to show it.  With a number above 0 that is
+ * not to be passed, claim nothing and return false if max has reached it.
+ */
+static bool
+claim_and_flush(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, int64 not_past,
+				HiloRow *row, HiloClaim *claim)
 {
 	int64		token = sizing != NULL && sizing->for_client ? hilo_random_number() : 0;
 	HiloRowChange change;
@@ -204,13 +208,26 @@ hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted
 	if (!lock_for_claim(&change, ref))
 	{
 		hilo_wing(ref->name)->claim(ref, sizing, wanted, row, claim);
-		return;
+		return true;
+	}
+	if (not_past > 0 && change.row.max >= not_past)
+	{
+		hilo_row_abandon(&change);
+		return false;
 	}
 	if (sizing != NULL)
 		wanted->size = hilo_counter_size(sizing, &change.row);
 	finish_claim(&change, ref, wanted, token, claim);
 	*row = change.row;
 	hilo_row_flush(hilo_row_own_lsn(claim->lsn));
+	return true;
+}
+
+void
+hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted,
+				   HiloRow *row, HiloClaim *claim)
+{
+	(void) claim_and_flush(ref, sizing, wanted, 0, row, claim);
 }
 
 int64
@@ -218,23 +235,10 @@ hilo_counter_claim_number(HiloRowRef *ref, int64 number)
 {
 	HiloWanted	wanted = {.size = 1,.exact = true,.alignment = 1,
 	.above = Max(number - 1, 0)};
-	HiloRowChange change;
 	HiloRow		row;
 	HiloClaim	claim;
 
-	if (!lock_for_claim(&change, ref))
-	{
-		hilo_wing(ref->name)->claim(ref, NULL, &wanted, &row, &claim);
-		return claim.range.low;
-	}
-	if (number > 0 && change.row.max >= number)
-	{
-		hilo_row_abandon(&change);
-		return 0;
-	}
-	finish_claim(&change, ref, &wanted, 0, &claim);
-	hilo_row_flush(hilo_row_own_lsn(claim.lsn));
-	return claim.range.low;
+	return claim_and_flush(ref, NULL, &wanted, number, &row, &claim) ? claim.range.low : 0;
 }
 
 bool

@@ -30,26 +30,21 @@
  * The inserted row
  */
 
-/* The name of the new row.  Neither that nor a column before it may be NULL. */
-static const char *
-name_column(TriggerData *trigdata, HiloTable table)
+/* A column of the new row, which must not be NULL. */
+static Datum
+column_value(TriggerData *trigdata, AttrNumber attnum)
 {
 	TupleDesc	desc = RelationGetDescr(trigdata->tg_relation);
-	Datum		value = (Datum) 0;
+	bool		isnull;
+	Datum		value = hilo_getattr(trigdata->tg_trigtuple, attnum, desc, &isnull);
 
-	for (int i = 0; i < HILO_NAME_ATTNUM(table); i++)
-	{
-		bool		isnull;
-
-		value = hilo_getattr(trigdata->tg_trigtuple, i + 1, desc, &isnull);
-		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
-							NameStr(TupleDescAttr(desc, i)->attname),
-							RelationGetRelationName(trigdata->tg_relation))));
-	}
-	return TextDatumGetCString(value);
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("column \"%s\" of table \"hilo.%s\" must not be null",
+						NameStr(TupleDescAttr(desc, attnum - 1)->attname),
+						RelationGetRelationName(trigdata->tg_relation))));
+	return value;
 }
 
 /*
@@ -82,9 +77,8 @@ check_counter(const char *name, const HiloRow *row)
 
 /* Merge the row into the counter of its name. */
 static void
-merge_counter(TriggerData *trigdata)
+merge_counter(TriggerData *trigdata, const char *name)
 {
-	const char *name = name_column(trigdata, HILO_TABLE_COUNTERS);
 	HeapTupleHeader header = trigdata->tg_trigtuple->t_data;
 	HiloRow		other = {0};
 	HiloRowRef	ref = {.name = name};
@@ -94,6 +88,8 @@ merge_counter(TriggerData *trigdata)
 		(void) hilo_check_row_name(name, NULL);
 
 	/* Without nulls, the columns before the name have the layout of the row. */
+	for (AttrNumber i = 1; i < HILO_NAME_ATTNUM(HILO_TABLE_COUNTERS); i++)
+		(void) column_value(trigdata, i);
 	memcpy(&other, (char *) header + header->t_hoff, HILO_ROW_SIZE);
 
 	check_counter(name, &other);
@@ -111,26 +107,15 @@ merge_counter(TriggerData *trigdata)
 
 /* Add the binding as it is, so that a restore in any order succeeds. */
 static void
-merge_binding(TriggerData *trigdata)
+merge_binding(TriggerData *trigdata, const char *collection)
 {
-	const char *collection = name_column(trigdata, HILO_TABLE_BINDINGS);
 	HiloBinding binding = {0};
 	NameData   *names[] = {&binding.schema_name, &binding.table_name,
 	&binding.column_name, &binding.owner};
 
 	hilo_check_collection(collection, NULL);
 	for (int i = 0; i < (int) lengthof(names); i++)
-	{
-		bool		isnull;
-		Datum		value = hilo_getattr(trigdata->tg_trigtuple, i + 2,
-										 RelationGetDescr(trigdata->tg_relation), &isnull);
-
-		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("columns of table \"hilo.binding\" must not be null")));
-		namestrcpy(names[i], NameStr(*DatumGetName(value)));
-	}
+		namestrcpy(names[i], NameStr(*DatumGetName(column_value(trigdata, i + 2))));
 	hilo_binding_insert(collection, &binding);
 }
 
@@ -161,6 +146,7 @@ merge(TriggerData *trigdata)
 {
 	Relation	rel = trigdata->tg_relation;
 	HiloTable	table = HILO_TABLE_COUNTERS;
+	const char *name;
 
 	while (table < HILO_TABLES &&
 		   RelationGetRelid(rel) != hilo_catalog_table(table))
@@ -177,12 +163,13 @@ merge(TriggerData *trigdata)
 	 */
 	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
 
-	if (is_too_long(name_column(trigdata, table)))
+	name = TextDatumGetCString(column_value(trigdata, HILO_NAME_ATTNUM(table)));
+	if (is_too_long(name))
 		return;
 	if (table == HILO_TABLE_COUNTERS)
-		merge_counter(trigdata);
+		merge_counter(trigdata, name);
 	else
-		merge_binding(trigdata);
+		merge_binding(trigdata, name);
 }
 
 /*

@@ -96,6 +96,22 @@ assign_sequences(bool newval, void *extra)
 		hilo_sequences_switched_on();
 }
 
+static void
+define_text(const char *name, const char *description, const char *details, char **setting,
+			GucStringCheckHook check, GucStringAssignHook assign)
+{
+	DefineCustomStringVariable(name, description, details, setting, *setting, PGC_SUSET, 0,
+							   check, assign, NULL);
+}
+
+static void
+define_size(const char *name, const char *description, const char *details, int *setting,
+			GucContext context)
+{
+	DefineCustomIntVariable(name, description, details, setting, *setting, 1, INT_MAX, context, 0,
+							NULL, NULL, NULL);
+}
+
 void
 hilo_settings_init(void)
 {
@@ -104,38 +120,25 @@ hilo_settings_init(void)
 							 "If off, hilo.seed() and hilo.configure() create them.",
 							 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
-	DefineCustomStringVariable("hilo.identity_parts_separator",
-							   "Sets the character between collection and number.",
-							   NULL,
-							   &hilo_identity_parts_separator,
-							   hilo_identity_parts_separator, PGC_SUSET, 0,
-							   check_separator, assign_part_of_id, NULL);
-	DefineCustomIntVariable("hilo.max_range_size",
-							"Sets the largest number of ids claimed at a time.",
-							NULL,
-							&hilo_max_range_size, hilo_max_range_size,
-							1, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("hilo.node_tag",
-							   "Sets the tag of this server, which follows the number in an id.",
-							   "A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
-							   &hilo_node_tag, hilo_node_tag, PGC_SUSET, 0,
-							   check_node_tag, assign_node_tag, NULL);
-	DefineCustomIntVariable("hilo.range_size",
-							"Sets the smallest number of ids claimed at a time.",
-							"If it exceeds hilo.max_range_size, that setting takes precedence.",
-							&hilo_min_range_size, hilo_min_range_size,
-							1, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	define_text("hilo.identity_parts_separator",
+				"Sets the character between collection and number.", NULL,
+				&hilo_identity_parts_separator, check_separator, assign_part_of_id);
+	define_size("hilo.max_range_size", "Sets the largest number of ids claimed at a time.", NULL,
+				&hilo_max_range_size, PGC_SUSET);
+	define_text("hilo.node_tag",
+				"Sets the tag of this server, which follows the number in an id.",
+				"A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
+				&hilo_node_tag, check_node_tag, assign_node_tag);
+	define_size("hilo.range_size", "Sets the smallest number of ids claimed at a time.",
+				"If it exceeds hilo.max_range_size, that setting takes precedence.",
+				&hilo_min_range_size, PGC_USERSET);
 	DefineCustomBoolVariable("hilo.sequences",
 							 "Lets nextval() in queries, and identity columns, draw as hilo.nextval() does.",
 							 "In a database without the extension, this does nothing.",
 							 &hilo_sequences, hilo_sequences, PGC_USERSET, 0,
 							 NULL, assign_sequences, NULL);
-	DefineCustomStringVariable("hilo.server_prefix",
-							   "Sets the text that precedes the number in an id.",
-							   NULL,
-							   &hilo_server_prefix, hilo_server_prefix,
-							   PGC_SUSET, 0,
-							   check_server_prefix, assign_part_of_id, NULL);
+	define_text("hilo.server_prefix", "Sets the text that precedes the number in an id.", NULL,
+				&hilo_server_prefix, check_server_prefix, assign_part_of_id);
 
 	/* Only now: a placeholder of one of these names becomes the setting. */
 	MarkGUCPrefixReserved("hilo");

@@ -90,21 +90,6 @@ hilo_random_number(void)
  */
 
 /*
- * True if one of the tuple's columns up to the name is NULL or missing; others
- * may have appended columns that are.
- */
-static bool
-lacks_columns(HeapTuple tuple)
-{
-	for (int i = 1; i <= NAME_COLUMN; i++)
-	{
-		if (heap_attisnull(tuple, i, NULL))
-			return true;
-	}
-	return false;
-}
-
-/*
  * True if the tuple has that name.  The columns before the name are of fixed
  * width, so it is at the same place in every tuple.
  */
@@ -115,10 +100,8 @@ tuple_is_of(HeapTuple tuple, const char *name)
 	Size		at = HILO_ROW_SIZE;
 	text	   *value;
 
-	if (HeapTupleHeaderGetNatts(tuple->t_data) != NAME_COLUMN &&
-		lacks_columns(tuple))
+	if (heap_attisnull(tuple, NAME_COLUMN, NULL))
 		return false;
-
 	value = (text *) (data + att_align_pointer(at, TYPALIGN_INT, -1, data + at));
 	if (VARATT_IS_EXTENDED(value) && !VARATT_IS_SHORT(value))
 		return false;
@@ -142,10 +125,7 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
 
 	if (!HeapTupleHeaderXminFrozen(header) &&
 		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(header)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot change a counter whose row this transaction inserted without firing the triggers"),
-				 errhint("Commit first.")));
+		return false;
 
 	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
 	{
@@ -252,6 +232,20 @@ lock_found_row(HiloRowChange *change, const HiloRowRef *ref)
 }
 
 /*
+ * Raise the error that a row was found several times, and each time was not there any more.  Our
+ * own code never moves or deletes rows, so the guards must have been disabled.
+ */
+static void
+report_unstable(Relation rel, const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_IN_USE),
+			 errmsg("row \"%s\" of table \"%s.%s\" is being changed by hand",
+					name, HILO_SCHEMA, RelationGetRelationName(rel)),
+			 errhint("Enable the table's triggers again.")));
+}
+
+/*
  * Find the row in the locked table change->rel and lock its page.  Returns
  * false if there is no such row.
  */
@@ -293,16 +287,7 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	/*
-	 * Our own code never updates or deletes, so the guards must have been
-	 * disabled.
-	 */
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_IN_USE),
-			 errmsg("row \"%s\" of table \"%s.%s\" is being changed by hand",
-					ref->name,
-					HILO_SCHEMA, RelationGetRelationName(change->rel)),
-			 errhint("Enable the table's triggers again.")));
+	report_unstable(change->rel, ref->name);
 	return false;				/* keep compiler quiet */
 }
 
@@ -358,13 +343,9 @@ open_indexes(Relation rel)
 
 	for (int i = 0; i < indexes->ri_NumIndices; i++)
 	{
-		Relation	index = indexes->ri_IndexRelationDescs[i];
-
-		changed = changed ||
-			(index->rd_createSubid == InvalidSubTransactionId &&
-			 hilo_storage_is_new(index));
+		if (hilo_storage_is_new(indexes->ri_IndexRelationDescs[i]))
+			changed = true;
 	}
-
 	if (changed)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -464,8 +445,7 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 
 	change->created = true;
 	if (!find_and_lock_row(change, ref))
-		elog(ERROR, "new row of table \"%s\" is not there",
-			 RelationGetRelationName(change->rel));
+		report_unstable(change->rel, ref->name);
 	change->row.flags = shared.flags & HILO_ROW_SHARED;
 	change->row.max = shared.floor;
 	change->row.max_value = PG_INT64_MAX;
@@ -854,7 +834,7 @@ hilo_row_list(void)
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
-		if (lacks_columns(tuple))
+		if (heap_attisnull(tuple, NAME_COLUMN, NULL))
 			continue;
 
 		/* Copy under the lock, or half of a change might be seen. */

@@ -128,7 +128,9 @@ hilo_hub_lease(PG_FUNCTION_ARGS)
 	bool		nulls[5] = {false};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("return type must be a row type")));
 	PreventCommandIfReadOnly("hilo_hub.lease()");
 	PreventCommandIfParallelMode("hilo_hub.lease()");
 	own = hub_own_row();

@@ -64,34 +64,15 @@ SELECT low FROM hilo_reserve('made', 1);
 SELECT hilo_next_number('new');
 CREATE UNIQUE INDEX hilo_collection_idx ON hilo.hilo (collection);
 SELECT hilo_next_number('made'), hilo_next_number('new');
--- Indexes that would miss changes in place, or that are not unique: refused by the next claim or seed, also of an existing collection.
+-- An index of others does no harm, and is not taken for ours: a row that it lacks is found nevertheless.
 CREATE INDEX by_max ON hilo.hilo (max);
-SELECT hilo_next_number('indexed');
-SELECT hilo.seed('seen', 1);
-\set VERBOSITY sqlstate
-SELECT hilo.seed('seen', 1);
-\set VERBOSITY default
-DROP INDEX hilo.by_max;
-CREATE UNIQUE INDEX including ON hilo.hilo (collection) INCLUDE (max);
-SELECT hilo_next_number('indexed');
-SELECT hilo.seed('seen', 1);
-DROP INDEX hilo.including;
-CREATE UNIQUE INDEX partial ON hilo.hilo (collection) WHERE max > 5;
-SELECT hilo_next_number('indexed');
-SELECT hilo.seed('seen', 1);
-DROP INDEX hilo.partial;
-CREATE INDEX expression ON hilo.hilo ((max + 1));
-SELECT hilo.seed('seen', 1);
-DROP INDEX hilo.expression;
-CREATE INDEX plain ON hilo.hilo (collection);
-SELECT hilo_next_number('indexed');
-SELECT hilo.seed('seen', 1);
-DROP INDEX hilo.plain;
+CREATE UNIQUE INDEX partial ON hilo.hilo (collection) WHERE max > 1000000;
 CREATE UNIQUE INDEX lower_name ON hilo.hilo (lower(collection));
 SELECT hilo_next_number('indexed');
-SELECT low > 0 AS reserved FROM hilo_reserve('seen', 1);
-DROP INDEX hilo.lower_name;
-SELECT hilo_next_number('seen') > 0 AS drawn;
+VACUUM FULL hilo.hilo;
+SELECT hilo_next_number('indexed'), low > 0 AS reserved FROM hilo_reserve('seen', 2);
+SELECT count(*) FROM hilo.hilo WHERE collection IN ('indexed', 'seen');
+DROP INDEX hilo.by_max, hilo.partial, hilo.lower_name;
 -- A statement on a parent table does not bypass the guards.
 CREATE TABLE parent (LIKE hilo.hilo INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
 ALTER TABLE hilo.hilo INHERIT parent;
@@ -140,15 +121,9 @@ SELECT hilo.seed('around_seeded', 20), hilo_next_number('around_seeded');
 SELECT hilo.drop('around_dropped'), hilo_next_number('around_dropped');
 SELECT collection, home = (SELECT home FROM hilo.hilo WHERE collection = 'seen') AS home, epoch <> 5 AS epoch, max FROM hilo.hilo WHERE collection LIKE 'around\_%' ORDER BY 1;
 DROP FUNCTION put_in;
--- Guards that were disabled and enabled again are weaker than before: the next session warns once, when it claims, with the command that restores them.
-ALTER TABLE hilo.hilo DISABLE TRIGGER ALL;
-ALTER TABLE hilo.hilo ENABLE TRIGGER ALL;
-SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'hilo.hilo'::regclass AND NOT tgisinternal ORDER BY 1;
+-- Rows inserted without firing the guards are found by other sessions, too.
 \c -
 SET search_path = regress_ddl, public;
-SELECT hilo_next_number('seen_new');
-SELECT hilo_next_number('seen_new'), hilo_next_number('seen_too');
--- Rows changed by hand meanwhile are found by other sessions, too.
 SELECT low, high FROM hilo_reserve('around_reserved', 3);
 SELECT hilo_next_number('around_seeded') > 20 AS above;
 SELECT count(*) = count(DISTINCT collection) AS no_name_twice FROM hilo.hilo;
@@ -157,10 +132,6 @@ VACUUM FULL hilo.hilo;
 \c -
 SET search_path = regress_ddl, public;
 SELECT low > 0 AS reserved FROM hilo_reserve('seen', 2);
-ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table;
-\c -
-SET search_path = regress_ddl, public;
-SELECT hilo_next_number('seen') > 0 AS drawn;
 -- Not unlogged.
 SET client_min_messages = warning;
 ALTER TABLE hilo.hilo SET UNLOGGED;
