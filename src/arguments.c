@@ -28,17 +28,12 @@
 HiloCallSite *
 hilo_api_call_site(FmgrInfo *flinfo)
 {
-	HiloCallSite *site = flinfo->fn_extra;
+	HiloCallSite *site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
+	Node	   *expr = flinfo->fn_expr;
 
-	if (site == NULL)
-	{
-		Node	   *expr = flinfo->fn_expr;
-
-		site = MemoryContextAllocZero(flinfo->fn_mcxt, sizeof(HiloCallSite));
-		site->constant = expr != NULL && IsA(expr, FuncExpr) &&
-			IsA(linitial(((FuncExpr *) expr)->args), Const);
-		flinfo->fn_extra = site;
-	}
+	site->constant = expr != NULL && IsA(expr, FuncExpr) &&
+		IsA(linitial(((FuncExpr *) expr)->args), Const);
+	flinfo->fn_extra = site;
 	return site;
 }
 

@@ -26,7 +26,7 @@ typedef struct HiloCallSite
 								 * was found; 0: not found yet */
 } HiloCallSite;
 
-/* The site of a call, created at the first call. */
+/* Make the site of a call, at the first call. */
 extern HiloCallSite *hilo_api_call_site(FmgrInfo *flinfo);
 
 /*

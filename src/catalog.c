@@ -3,6 +3,23 @@
  * catalog.c
  *	  Which tables are ours, and when they or their contents may have changed.
  *
+ * A draw should cost little, so a session keeps what it has read: the ranges that it holds,
+ * the options of a collection, where its ids are.  It has to hear when that may be out of date,
+ * and it should not have to read anything shared to find out.
+ *
+ * The server's own invalidation messages do both.  Each session receives a message when the
+ * relcache entry of a table is to be rebuilt, at the start of a transaction and whenever it
+ * locks a relation.  We register one callback for them, and count: each message about one of
+ * our tables raises hilo_generation.  What a session has read is valid as long as the
+ * generation is the one that it noted before reading.
+ *
+ * Messages about an altered or dropped table come by themselves.  When a row is seeded,
+ * configured or dropped in place, hilo_catalog_announce() sends one, at once.  An ordinary
+ * claim sends none, because it makes nothing invalid.
+ *
+ * A server has only ten places for relcache callbacks, for all libraries.  So this file takes
+ * one, and other files of the library that have to know of changes register here.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -79,11 +96,15 @@ static OurTable tables[HILO_TABLES] = {
 	[HILO_TABLE_BINDINGS] = {"binding", binding_columns}
 };
 
-/* Those who are told about changes to relations. */
+/* The functions that are called about changes to relations, one each of look, sequence and node. */
 static HiloRelationChanged listeners[3];
 static int	listener_count = 0;
 
-/* Relcache callback. */
+/*
+ * Relcache callback, called whenever messages are received: also in the middle of other code,
+ * with locks held.  So it only remembers that something has changed.  InvalidOid stands for
+ * all relations, after so many messages that some were lost.
+ */
 static void
 relation_changed(Datum arg, Oid relid)
 {
@@ -117,8 +138,11 @@ hilo_on_relation_change(HiloRelationChanged changed)
  */
 
 /*
- * The extension's row; all zero: it is not installed.  A query would keep its locks
- * until the end of the transaction, which may draw.
+ * The extension's row in pg_extension; all zero: it is not installed.
+ *
+ * The server has functions for single columns of it, but not for its schema and owner together,
+ * nor without an error.  There is no syscache for that catalog, so this is a search of its index,
+ * and callers keep what they learn.
  */
 static FormData_pg_extension
 look_up_extension(void)
@@ -168,6 +192,10 @@ hilo_catalog_function(Oid schema, const char *name, const Oid *types, int count)
 						   ObjectIdGetDatum(schema));
 }
 
+/*
+ * hilo.seed() is in our schema; seed_identity_for() is in the one that was chosen when the
+ * extension was created.
+ */
 bool
 hilo_catalog_may_seed(bool identity, Oid role)
 {
@@ -183,6 +211,10 @@ hilo_catalog_may_seed(bool identity, Oid role)
  * Tables
  */
 
+/*
+ * The table is found by its name, without the search_path.  Only a role that may create objects
+ * in our schema could put another one there; hilo_catalog_open() checks what it is.
+ */
 Oid
 hilo_catalog_table(HiloTable which)
 {
@@ -195,6 +227,7 @@ hilo_catalog_table(HiloTable which)
 	oid = get_relname_relid(table->name, get_namespace_oid(HILO_SCHEMA, true));
 	if (!OidIsValid(oid))
 	{
+		/* Without the extension, that is what the user has to be told. */
 		(void) hilo_catalog_schema();
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
@@ -280,6 +313,10 @@ hilo_catalog_has_opened(HiloTable which)
 	return tables[which].was_opened;
 }
 
+/*
+ * It suffices to remember the OID: relation_changed() compares it.  Whether the table is the
+ * right one is checked when it is opened.
+ */
 void
 hilo_catalog_heed(HiloTable which, Oid oid)
 {
@@ -324,6 +361,10 @@ hilo_catalog_name_index(HiloTable which, Relation rel)
 	return found;
 }
 
+/*
+ * The catalogs' snapshot is taken anew when something has changed, also under REPEATABLE READ,
+ * whose own snapshot would show rows as they were when the transaction began.
+ */
 Snapshot
 hilo_snapshot_now(Oid table, CommandId command)
 {
@@ -333,6 +374,10 @@ hilo_snapshot_now(Oid table, CommandId command)
 	return snapshot;
 }
 
+/*
+ * CacheInvalidateRelcache() would send the message when the transaction commits, and not at all
+ * if it is rolled back.  But the row has changed already, and stays so.
+ */
 void
 hilo_catalog_announce(Oid table)
 {
@@ -344,6 +389,9 @@ hilo_catalog_announce(Oid table)
 	message.rc.relId = table;
 	SendSharedInvalidMessages(&message, 1);
 
-	/* This session receives its own message later. */
+	/*
+	 * This session receives its own message later, at the earliest when it
+	 * locks something.  The next draw must not use its range until then.
+	 */
 	relation_changed((Datum) 0, table);
 }

@@ -16,8 +16,6 @@
  * places of that file.  So the delays repeat if clients connect and call in the
  * same order; when the kernel lets a process go on does not.
  *
- * HILO_TEST_VALUE() is a constant that a setting test.* replaces there.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef HILO_FAILURE_POINT_H
@@ -90,23 +88,13 @@ hilo_failure_point(const char *name)
 	}
 }
 
-static inline int
-hilo_test_value(const char *setting, int value)
-{
-	const char *wanted = GetConfigOption(setting, true, false);
-
-	return wanted == NULL || wanted[0] == '\0' ? value : atoi(wanted);
-}
-
 #define HILO_FAILURE_POINT(name)	hilo_failure_point(name)
 #define HILO_KILL_POINT(name)		hilo_kill_point(name)
-#define HILO_TEST_VALUE(setting, value) hilo_test_value(setting, value)
 
 #else
 
 #define HILO_FAILURE_POINT(name)	((void) 0)
 #define HILO_KILL_POINT(name)		((void) 0)
-#define HILO_TEST_VALUE(setting, value) (value)
 
 #endif
 

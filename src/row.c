@@ -4,6 +4,39 @@
  *	  The layout of rows of hilo.hilo on disk, and their changes: in place, as a
  *	  sequence changes its only tuple.
  *
+ * An ordinary UPDATE would make a new version of the row, which other sessions see only
+ * after a commit and which a rollback takes back.  A counter needs the opposite: a number
+ * that was handed out once must stay handed out, whatever becomes of the transaction, and
+ * the next session must not wait for that transaction to end.  So a row is overwritten where
+ * it is, under the exclusive lock of its page.
+ *
+ * A change goes through these steps.
+ *
+ * 1. hilo_row_find() locks the table, so that it is neither rewritten nor dropped, finds
+ *	  the row and locks its page.  The place where a row was found last is remembered, so
+ *	  mostly no index is searched.  A row that does not exist can be created here.
+ * 2. The caller looks at change->row and works out its new contents.
+ * 3. hilo_row_finish() or hilo_row_finish_claim() writes the contents into the page, logs
+ *	  them, and releases the locks; hilo_row_abandon() only releases them.
+ * 4. The caller waits with hilo_row_flush() until the change is on disk, and by then on the
+ *	  synchronous standbys.  No lock is held any more, so sessions wait for the disk side
+ *	  by side.
+ *
+ * Logged ahead
+ *
+ * If each claim wrote a record and waited for the disk, an identity would be as slow as a
+ * commit.  So the record of a claim says more than the page in memory does: that, say, 32
+ * further numbers have been claimed as well.  The next claims only change the page in memory
+ * ("ahead" says how many numbers are left), write no record, and find their record on disk
+ * already.  After a crash, recovery brings back what the record says; the numbers between the
+ * two were never shown, or are lost.  The server does the same with sequences.
+ *
+ * What makes this difficult is that the page is also written and logged by others: a
+ * checkpoint writes it as it is in memory, and a hint bit or a new row may cause a record of
+ * the whole page.  Then max on disk is what the page said at that moment, the numbers ahead
+ * are not covered any more, and the next claim has to log again.  hilo_row_finish_claim()
+ * tells how it finds that out.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -39,10 +72,13 @@
 #define LEAST_AHEAD		32
 #define AHEAD_SHARE		64
 
-/* Attempts to find a row while other code keeps changing it. */
+/*
+ * Attempts to find a row that is not where the index says.  VACUUM FULL and the like hold a
+ * lock that excludes ours, so only someone who updates rows by hand can cause a second one.
+ */
 #define MAX_FIND_ATTEMPTS	10
 
-/* A table with fewer pages is small. */
+/* A table of fewer pages is small: new rows are spread over more pages than needed. */
 #define SPREAD_PAGES	256
 
 StaticAssertDecl(HILO_ROW_SIZE == 14 * 8 + 4 * 4 + NAMEDATALEN + 1,
@@ -59,8 +95,11 @@ static int64 random_numbers[4];
 static int	random_count = 0;
 
 /*
- * Use pg_strong_random() rather than a cheaper source: the token of a claim is
- * all that distinguishes its holder from others.
+ * Fill the store of random numbers up.
+ *
+ * Use pg_strong_random() rather than a cheaper source: the token of a claim is all that
+ * distinguishes its holder from others, and an epoch must differ from all earlier ones, also
+ * from those of a backup that is restored one day.
  */
 static void
 make_random_numbers(void)
@@ -90,8 +129,12 @@ hilo_random_number(void)
  */
 
 /*
- * True if the tuple has that name.  The columns before the name are of fixed
- * width, so it is at the same place in every tuple.
+ * True if the tuple has that name.
+ *
+ * The columns before the name are of fixed width and not null, so it is at the same place
+ * in every tuple.  The name itself may be null, or missing, if somebody has inserted a row
+ * without firing the triggers.  A compressed or external name is none of ours: names are
+ * too short for that.
  */
 static bool
 tuple_is_of(HeapTuple tuple, const char *name)
@@ -110,8 +153,11 @@ tuple_is_of(HeapTuple tuple, const char *name)
 }
 
 /*
- * True if the tuple may be changed in place.  A tuple lock is no obstacle,
- * because nothing that it protects changes.
+ * True if the tuple, whose page is locked, may be changed in place.
+ *
+ * It may if it is the version of the row that all sessions see, and go on to see.  A tuple
+ * lock is no obstacle, because nothing that it protects changes.  A version that this
+ * transaction made by hand is not changed, because a rollback would take the change back.
  */
 static bool
 tuple_is_live(HeapTuple tuple, Buffer buffer)
@@ -127,6 +173,7 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
 		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetRawXmin(header)))
 		return false;
 
+	/* Others may be inserting, updating or deleting it, or have done so. */
 	switch (HeapTupleSatisfiesUpdate(tuple, GetCurrentCommandId(false), buffer))
 	{
 		case TM_Ok:
@@ -143,9 +190,11 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
  */
 
 /*
- * Where rows were found last, by the hash of their names, for references that are made
- * anew with each call, as those of identities.  Names with the same hash overwrite each
- * other's entry.
+ * Where rows were found last, by the hash of their names.
+ *
+ * A collection's entry in session.c keeps a HiloRowRef of its own, but that of an identity is
+ * made anew with each call.  Names with the same hash overwrite each other's place, which
+ * costs a search of the index, no more.
  */
 static HiloRowRef places[256];
 
@@ -159,6 +208,11 @@ place_of(const HiloRowRef *ref)
 /*
  * Lock the page that ref->tid names, which is in the buffer, for a read or a change, and
  * read the row.  Returns false, with nothing locked, when the live row is not there.
+ *
+ * The buffer is pinned by the caller, and released here if the row is not there.  This
+ * verifies everything that a remembered place may have got wrong: that the line pointer
+ * exists and is in use, that the tuple has the name, and that it is live.  A row that
+ * was just created is not committed, so it is not asked whether it is live.
  */
 static bool
 lock_row(HiloRowChange *change, const HiloRowRef *ref, Buffer buffer)
@@ -193,8 +247,11 @@ lock_row(HiloRowChange *change, const HiloRowRef *ref, Buffer buffer)
 }
 
 /*
- * Look the row up in the index and remember its TID. The snapshot sees what is
- * committed now, and leaves no trace for serializable transactions.
+ * Look the row up in the index and remember its TID.  Returns false if there is none.
+ *
+ * The transaction's own snapshot would not do: it may be older than the row.  SnapshotSelf
+ * sees what is committed now, and what this transaction has done.  It leaves no trace for
+ * serializable transactions either, so that no draw ends in a serialization failure.
  */
 static bool
 look_up_row(Relation rel, HiloRowRef *ref)
@@ -248,6 +305,8 @@ report_unstable(Relation rel, const char *name)
 /*
  * Find the row in the locked table change->rel and lock its page.  Returns
  * false if there is no such row.
+ *
+ * First look where the row was found last, and only then into the index.
  */
 static bool
 find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
@@ -262,7 +321,9 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 
 	/*
 	 * lock_row() verifies that the row is where ref remembers it; but the
-	 * page must exist, which it may not after the table was rewritten.
+	 * page must exist, which it may not after the table was rewritten or
+	 * truncated.  The number of pages is asked for only after a message about
+	 * the table, because that is a system call.
 	 */
 	if (ref->table == RelationGetRelid(change->rel) &&
 		ref->storage == change->rel->rd_rel->relfilenode &&
@@ -278,6 +339,10 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		return true;
 	}
 
+	/*
+	 * Between the search of the index and the lock on the page the row may
+	 * move, if it is updated by hand.  Then search again.
+	 */
 	for (int i = 0; i < MAX_FIND_ATTEMPTS; i++)
 	{
 		if (!look_up_row(change->rel, ref))
@@ -292,10 +357,17 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 }
 
 /*
- * Lock the row's page for a read where another session has found the row: to open the table
- * for the first time takes this session longer than all the rest of its first draw.  That
- * session has checked the table, and as long as the table has that storage, its rows have that
- * layout.  Returns false, with nothing locked, if the live row is not there.
+ * Lock the row's page for a read, without opening the table.  Returns false, with nothing
+ * locked, if the live row is not there.
+ *
+ * A program that connects, draws once and leaves spends most of its first draw on opening the
+ * table: the relcache entry is built from a dozen catalog look-ups.  If another session has
+ * told where the row is (by the pool's shared memory), a lock and one row of pg_class are
+ * enough.  That session has checked the table, and as long as the table has that storage, its
+ * rows have that layout.
+ *
+ * As the table was not opened, the generations do not follow it yet: without
+ * hilo_catalog_heed() this session would not hear that what it reads here has changed.
  */
 static bool
 find_in_storage(HiloRowChange *change, HiloRowRef *ref)
@@ -328,11 +400,17 @@ find_in_storage(HiloRowChange *change, HiloRowRef *ref)
  */
 
 /*
- * Open the indexes, with the lock needed to insert entries.  Raises an error if
- * an entry made now could be lost later: a rollback would bring back the
- * previous index, without an entry for the row, which stays.  Rebuilding,
- * creating or dropping an index takes a strong lock on the table; moving one
- * gives it new storage, and locks only the index.
+ * Open the indexes, with the lock needed to insert entries.
+ *
+ * Raises an error if this transaction has rebuilt, replaced or moved an index, or rewritten
+ * the table.  A rollback would bring back the previous index, which has no entry for a row
+ * that is created now, while the row itself stays: it is frozen at once.  The counter could
+ * then not be found, and would be created a second time, with the same numbers.
+ *
+ * Rebuilding, creating or dropping an index takes a strong lock on the table, which this
+ * transaction still has.  ALTER INDEX SET TABLESPACE locks only the index, but gives it new
+ * storage.  The lock tells nothing if the transaction has made the table, with CREATE
+ * EXTENSION; and then a rollback takes all of it away.
  */
 static CatalogIndexState
 open_indexes(Relation rel)
@@ -355,7 +433,12 @@ open_indexes(Relation rel)
 	return indexes;
 }
 
-/* For this session, until it reads the relation again.  No harm if an error leaves it so. */
+/*
+ * Set the fillfactor in the relcache, for the next insert of this session.
+ *
+ * Nothing resets it after an error, and nothing has to: it lasts until the relcache entry is
+ * built anew, and at worst a few more rows get a page of their own.
+ */
 static void
 set_fillfactor(Relation rel, int fillfactor)
 {
@@ -364,13 +447,15 @@ set_fillfactor(Relation rel, int fillfactor)
 }
 
 /*
- * Insert an empty row.  Columns that others have appended to the table are left
- * out of the tuple.  A claim logs the used part of its page, and locks the page
- * meanwhile: as long as the table is small, its pages are left nearly empty.
+ * Insert an empty row, all of whose columns but the name are zero.
  *
- * The tuple is an ordinary one of the current transaction, and dead if that
- * ends before hilo_row_finish() has frozen it.  Its command id is the one that
- * redo gives to tuples, so that the page is the same on a standby.
+ * The tuple is an ordinary one of the current transaction, and dead if that ends before
+ * hilo_row_finish() has frozen it.  Its command id is the one that redo gives to tuples, so
+ * that the page is the same on a standby.  It is put together by hand, because
+ * heap_form_tuple() would add columns that others have appended to the table.
+ *
+ * A claim logs the used part of its page, and locks the page meanwhile.  So as long as the
+ * table is small, its pages are left nearly empty, by way of the fillfactor.
  */
 static void
 insert_empty_row(CatalogIndexState indexes, const char *name)
@@ -400,8 +485,13 @@ insert_empty_row(CatalogIndexState indexes, const char *name)
 }
 
 /*
- * A new counter is counted as the row of server-side ids says: page 0 is locked, so hilo_hub,
- * which changes that row before it looks for counters, sees either the old row or the new one.
+ * Read from the row of server-side ids how a new counter is counted: whether servers share it,
+ * and above which number it begins.  *shared is all zero if there is no such row.
+ *
+ * The caller has page 0 locked, and keeps that lock until the new row is complete.  hilo_hub
+ * changes the row of server-side ids first, waits for the lock on page 0, and then changes all
+ * counters that it finds.  So a new counter either begins with the new state, or is
+ * found by hilo_hub; none slips through.
  */
 static void
 read_sharing(const HiloRowChange *change, const char *name, HiloRow *shared)
@@ -417,10 +507,15 @@ read_sharing(const HiloRowChange *change, const char *name, HiloRow *shared)
 }
 
 /*
- * Create the row, unless another session just has, and lock its page.  Rows are
- * created under a lock on page 0, which no maintenance command takes: a lock on
- * the table would deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.
- * Everything that could wait is done before.
+ * Create the row, unless another session just has, and lock its page.
+ *
+ * Rows are created under a lock on page 0, the heavyweight one, so that two sessions do not
+ * create the same row.  The unique index alone would not do: the second session would
+ * wait for the end of the first one's transaction.  No maintenance command takes that lock; a
+ * stronger lock on the table would deadlock with REINDEX CONCURRENTLY, and wait for ANALYZE.
+ *
+ * Everything that could wait for others is done before the lock is taken: opening the
+ * indexes, and getting a transaction id.  release_locks() gives it up, once the row is frozen.
  */
 static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
@@ -431,6 +526,8 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	(void) GetCurrentTransactionId();
 
 	LockPage(change->rel, 0, ExclusiveLock);
+
+	/* Another session may have created the row while this one waited. */
 	if (find_and_lock_row(change, ref))
 	{
 		UnlockPage(change->rel, 0, ExclusiveLock);
@@ -459,9 +556,13 @@ hilo_row_end_claims(HiloRow *row)
 	row->claim = 0;
 }
 
-/* Let a row that was just created start, and one that came from elsewhere start over. */
+/*
+ * Begin a new epoch in a row that was just created, or that came from elsewhere: with a copy of
+ * the database, or an insert without the triggers.  Ranges of the place that it came from must
+ * not be used here.  An inserted row may also say less than a counter needs.
+ */
 static void
-settle_in(HiloRow *row)
+begin_epoch(HiloRow *row)
 {
 	row->epoch = hilo_random_number();
 	row->max_value = Max(row->max_value, Max(row->max, 1));
@@ -473,7 +574,11 @@ hilo_row_lock_table(LOCKMODE lockmode)
 {
 	Relation	rel = hilo_catalog_open(HILO_TABLE_COUNTERS, lockmode);
 
-	/* A rollback would discard the new storage with the changes there. */
+	/*
+	 * This transaction has rewritten the table, with VACUUM FULL's or ALTER
+	 * TABLE's means.  A rollback would discard the new storage, together with
+	 * the changes there.
+	 */
 	if (hilo_storage_is_new(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -492,12 +597,16 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 	change->row.claimed_at = DT_NOBEGIN;
 	change->lockmode = access == HILO_ROW_READ ? AccessShareLock :
 		RowExclusiveLock;
+
+	/* A first read may do without opening the table, see find_in_storage(). */
 	if (access == HILO_ROW_READ && OidIsValid(ref->table) &&
 		!hilo_catalog_has_opened(HILO_TABLE_COUNTERS) && find_in_storage(change, ref))
 		return true;
 	change->rel = hilo_row_lock_table(change->lockmode);
 	change->home = hilo_catalog_home(RelationGetRelid(change->rel));
 	change->storage = change->rel->rd_rel->relfilenode;
+
+	/* What can fail, or takes long, comes before the lock on the page. */
 	if (access >= HILO_ROW_CHANGE)
 		make_random_numbers();
 
@@ -511,7 +620,7 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 		create_and_lock_row(change, ref);
 	}
 	if (unlikely(change->row.home != change->home) && access >= HILO_ROW_CHANGE)
-		settle_in(&change->row);
+		begin_epoch(&change->row);
 	return true;
 }
 
@@ -519,6 +628,10 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
  * Finish
  */
 
+/*
+ * Release what hilo_row_find() has locked.  The page comes first, so that other sessions wait
+ * for it no longer than necessary.
+ */
 static void
 release_locks(HiloRowChange *change)
 {
@@ -531,7 +644,10 @@ release_locks(HiloRowChange *change)
 		table_close(change->rel, change->lockmode);
 }
 
-/* The contents of the row at a place of a page; NULL: there is none of ours. */
+/*
+ * The contents of the row at a place of a page; NULL: there is none.  Dead rows count as well:
+ * what is done to them does no harm, and to tell them apart would take long.
+ */
 static HiloRow *
 row_at(Page page, OffsetNumber offset)
 {
@@ -546,10 +662,12 @@ row_at(Page page, OffsetNumber offset)
 }
 
 /*
- * Put the contents into the page, which is about to be marked dirty.  A row just created
- * becomes independent of the transaction that has inserted it.  This includes a row inserted
- * without firing the triggers; but one that was updated that way is found through the xmin of
- * its previous version.
+ * Put the contents into the page, which is about to be marked dirty.
+ *
+ * Freezing makes a row that was just created independent of the transaction that has inserted
+ * it: it stays if that is rolled back, and all sessions see it.  A row inserted without firing
+ * the triggers is frozen as well, by its first change.  But a heap-only tuple, the result of
+ * an update by hand, is not: readers follow the chain to it through its xmin.
  */
 static void
 put_row(HiloRowChange *change)
@@ -563,7 +681,10 @@ put_row(HiloRowChange *change)
 		header->t_infomask |= HEAP_XMIN_FROZEN;
 }
 
-/* True if the server compares heap pages after redo: then a page must not differ from its record. */
+/*
+ * True if the server compares heap pages after redo.  Then a page must not differ from its
+ * record, so nothing can be logged ahead.
+ */
 static bool
 pages_are_compared(void)
 {
@@ -571,12 +692,19 @@ pages_are_compared(void)
 }
 
 /*
- * Log the page as it will be when all numbers that are logged ahead have been claimed.  Only
- * the buffer knows who claims them, so in the record no client's claim can go back: otherwise
- * one that has gone back, and was claimed by others, would go back once more after a crash.
+ * Log the page as it will be when all numbers that are logged ahead have been claimed.
+ * Returns the LSN, which the page gets.  For use in a critical section.
  *
- * The record is an image of a copy, because redo puts an image into place whatever the page on
- * disk says.  It is not compressed: that takes long, while the page is locked.
+ * The record is an image of a copy of the page, in which every row says max + ahead.  It has
+ * to be all rows, because the record replaces the earlier ones, which covered their numbers.
+ * It has to be an image, because the page on disk may say anything between, and redo puts
+ * an image into place whatever is there.
+ *
+ * After a crash it is not known which of the numbers ahead were claimed, and by whom.  So in
+ * the record no client's claim can go back: otherwise one that has gone back, and whose
+ * numbers were claimed by others, would go back once more after a crash.
+ *
+ * The image is not compressed: that takes long, and the page is locked meanwhile.
  */
 static XLogRecPtr
 log_image(HiloRowChange *change)
@@ -602,6 +730,11 @@ log_image(HiloRowChange *change)
 	wal_compression = compression;
 
 	PageSetLSN(page, lsn);
+
+	/*
+	 * From now on, all rows of the page are covered by this record.  That
+	 * they say so is not in the record; after a crash nothing is ahead.
+	 */
 	for (OffsetNumber i = FirstOffsetNumber; i <= last && !pages_are_compared(); i++)
 	{
 		if ((row = row_at(page, i)) == NULL)
@@ -613,8 +746,13 @@ log_image(HiloRowChange *change)
 }
 
 /*
- * Log and apply the contents, with so many numbers ahead, and release the row.  Storage without
- * WAL keeps exactly what it says.
+ * Log and apply the contents, with so many numbers ahead, and release the row.
+ *
+ * Storage that this transaction has made under wal_level = minimal is not logged, but written
+ * and synced at commit.  It keeps exactly what it says, so nothing can be ahead there.
+ *
+ * The page must not reach the disk before its record, and an error must not come between
+ * changing and logging it: hence the critical section.
  */
 static XLogRecPtr
 finish_logged(HiloRowChange *change, int64 ahead)
@@ -634,6 +772,10 @@ finish_logged(HiloRowChange *change, int64 ahead)
 	return lsn;
 }
 
+/*
+ * Any change but a claim writes a record with nothing ahead.  So a claim that writes none never
+ * has to bring flags, options, epoch or home to the disk.
+ */
 XLogRecPtr
 hilo_row_finish(HiloRowChange *change)
 {
@@ -643,8 +785,8 @@ hilo_row_finish(HiloRowChange *change)
 }
 
 /*
- * Rows are logged ahead, as the server logs sequences: the record of a claim says a higher max
- * than the buffer does, and the numbers between the two, "ahead", can be claimed without a
+ * Rows are logged ahead, as told at the top of this file: the record of a claim says a higher
+ * max than the buffer does, and the numbers between the two, "ahead", can be claimed without a
  * record.  The invariant: what recovery can find on disk, or make of the WAL, is never below
  * a number that was shown.
  *
@@ -659,6 +801,11 @@ hilo_row_finish(HiloRowChange *change)
  * - The record is newer than the redo pointer of the last checkpoint, or it would not be
  *   replayed.  If a checkpoint began just after that pointer was read here, it could write the
  *   page before the change.  So checkpoints wait until the buffer is marked dirty.
+ *
+ * Without a record the LSN to flush is the page's.  Mostly that is on disk, but perhaps not yet:
+ * the session whose record covers the numbers may still be waiting.
+ *
+ * When a client program gives numbers back, "claimed" is negative, and they are ahead again.
  */
 XLogRecPtr
 hilo_row_finish_claim(HiloRowChange *change, int64 size)
@@ -687,6 +834,11 @@ hilo_row_finish_claim(HiloRowChange *change, int64 size)
 		}
 		MyProc->delayChkptFlags &= ~DELAY_CHKPT_START;
 	}
+
+	/*
+	 * Log the numbers of this claim and as many again, so that a session that
+	 * claims a thousand at a time needs a record for every other claim, too.
+	 */
 	if (!covered)
 		return finish_logged(change, Min(Max(size, LEAST_AHEAD),
 										 (row->max_value - row->max) / AHEAD_SHARE));
@@ -695,6 +847,10 @@ hilo_row_finish_claim(HiloRowChange *change, int64 size)
 	return lsn;
 }
 
+/*
+ * A row that was just created cannot be released as it is: the lock on page 0 would go, and the
+ * next session would create it again.  So it is frozen and logged without a number claimed.
+ */
 void
 hilo_row_abandon(HiloRowChange *change)
 {
@@ -704,13 +860,18 @@ hilo_row_abandon(HiloRowChange *change)
 		release_locks(change);
 }
 
+/*
+ * The group commit of XLogFlush() makes this cheap under load: of many sessions that wait here,
+ * one writes for all.
+ */
 void
 hilo_row_flush_here(XLogRecPtr lsn)
 {
 	static uint32 wait_event = 0;
 
 	/*
-	 * The storage was created in this transaction under wal_level = minimal.
+	 * There is no record, because the storage was created in this transaction
+	 * under wal_level = minimal.
 	 */
 	if (XLogRecPtrIsInvalid(lsn))
 		return;
@@ -730,7 +891,10 @@ hilo_row_flush_here(XLogRecPtr lsn)
 static bool standbys_warned = false;
 static emit_log_hook_type next_log_hook = NULL;
 
-/* Log hook while this session waits for standbys. */
+/*
+ * Log hook while this session waits for standbys: remember a warning, and keep it from the log
+ * and the client.  Other messages go on to the next hook.
+ */
 static void
 catch_warning(ErrorData *error)
 {
@@ -744,11 +908,13 @@ catch_warning(ErrorData *error)
 }
 
 /*
- * Wait as a commit does.  Returns whether the wait was cut short.
+ * Wait as a commit does.  Returns whether the wait was cut short, by a request to cancel or to
+ * end the session.
  *
- * The server only warns then, and consumes the request to cancel.  The warning
- * is all that tells this, so it must reach our hook whatever the settings are; and
- * no one else, because it says that the transaction has committed.
+ * A commit cannot be undone when its wait is cut short, so the server only warns, and consumes
+ * the request to cancel.  The warning is all that tells this.  So it must reach our hook
+ * whatever log_min_messages says; and nothing else, because its text says that the transaction
+ * has committed.
  */
 static bool
 wait_for_standbys(XLogRecPtr lsn)
@@ -768,6 +934,10 @@ wait_for_standbys(XLogRecPtr lsn)
 	return standbys_warned || ProcDiePending;
 }
 
+/*
+ * A number whose standby has not acknowledged it is not shown, unlike a commit: after a
+ * promotion it would come again.  It is lost instead.
+ */
 void
 hilo_row_flush(XLogRecPtr lsn)
 {
@@ -783,6 +953,11 @@ hilo_row_flush(XLogRecPtr lsn)
 			 errdetail("The change has been made on this server, but the standby may not know of it. Numbers claimed are not handed out.")));
 }
 
+/*
+ * A claim that wrote no record flushes the LSN of another session's record, for which that
+ * session may be waiting as well.  Only a server with assertions minds.  Its own record is the
+ * smallest that there is, and one that does not keep checkpoints busy.
+ */
 #ifdef USE_ASSERT_CHECKING
 /* True if synchronous standbys have reached the LSN. */
 static bool
@@ -816,6 +991,11 @@ hilo_row_own_lsn(XLogRecPtr lsn)
  * List
  */
 
+/*
+ * A scan with a snapshot that is not an MVCC one sees rows that were created since the
+ * transaction began, and leaves no predicate lock.  Rows move only under a lock that conflicts
+ * with this one, so none is seen twice.
+ */
 List *
 hilo_row_list(void)
 {
@@ -828,9 +1008,7 @@ hilo_row_list(void)
 	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
 	{
 		Buffer		buffer = ((HeapScanDesc) scan)->rs_cbuf;
-		HiloRow		row = {0};
-		XLogRecPtr	lsn;
-		HiloNamedRow *named;
+		HiloNamedRow *named = palloc0(sizeof(HiloNamedRow));
 		bool		isnull;
 
 		CHECK_FOR_INTERRUPTS();
@@ -839,14 +1017,10 @@ hilo_row_list(void)
 
 		/* Copy under the lock, or half of a change might be seen. */
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		memcpy(&row, GETSTRUCT(tuple), HILO_ROW_SIZE);
-		lsn = BufferGetLSNAtomic(buffer);
+		memcpy(&named->row, GETSTRUCT(tuple), HILO_ROW_SIZE);
+		named->lsn = BufferGetLSNAtomic(buffer);
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-
-		named = palloc(sizeof(HiloNamedRow));
-		named->row = row;
-		named->lsn = lsn;
-		if (row.home != home)
+		if (named->row.home != home)
 			named->row.epoch = 0;
 		named->name = TextDatumGetCString(hilo_getattr(tuple, NAME_COLUMN,
 													   RelationGetDescr(rel),
@@ -863,6 +1037,9 @@ hilo_row_list(void)
  * Ordinary rows
  */
 
+/*
+ * The executor would fire triggers, and our own guard would refuse the row or merge it again.
+ */
 void
 hilo_insert_tuple(CatalogIndexState indexes, HeapTuple tuple, CommandId cid)
 {

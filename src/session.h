@@ -32,14 +32,6 @@ typedef struct HiloCollection
 	HiloRow		row;
 } HiloCollection;
 
-/* Initialize, without reading the row.  The bytes of the name must stay valid. */
-static inline void
-hilo_collection_init(HiloCollection *collection, const char *name)
-{
-	memset(collection, 0, sizeof(*collection));
-	collection->ref.name = name;
-}
-
 /* Read the row. */
 extern void hilo_collection_read(HiloCollection *collection);
 
