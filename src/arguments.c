@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * call.c
+ * arguments.c
  *	  What the SQL-callable functions share: arguments, call sites and results.
+ *
+ * The functions are not strict, because a NULL collection must be an error, not a NULL id that
+ * fails later, or does not.  So arguments are checked here.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +24,11 @@
  */
 
 /*
- * Only a constant collection is certain to be the same in the next call:
- * variables of a procedural language look stable, too, but change their values
- * under the same FmgrInfo.
+ * A default such as hilo_next('orders') is a call with a constant.  Its site remembers the entry,
+ * which saves the look-up of the name for each row of an INSERT.
+ *
+ * Only a constant collection is certain to be the same in the next call: variables of a
+ * procedural language look stable, too, but change their values under the same FmgrInfo.
  */
 HiloCallSite *
 hilo_api_call_site(FmgrInfo *flinfo)
@@ -47,6 +52,10 @@ hilo_api_find_entry(FunctionCallInfo fcinfo)
  * Arguments and results
  */
 
+/*
+ * The function may be called for a row of any table, and even not as a trigger, so nothing is
+ * taken for granted.
+ */
 TriggerData *
 hilo_api_trigger(FunctionCallInfo fcinfo, const char *function)
 {
@@ -109,6 +118,10 @@ hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_BOOL(arg);
 }
 
+/*
+ * A name that contains the separator is refused: its ids could not be told from those of
+ * another collection.
+ */
 const char *
 hilo_api_collection(FunctionCallInfo fcinfo)
 {
@@ -118,6 +131,10 @@ hilo_api_collection(FunctionCallInfo fcinfo)
 	return name;
 }
 
+/*
+ * Seeds, drops and options are for collections and identities alike, which differ in the bar at
+ * the end of the name only.
+ */
 bool
 hilo_api_administered(FunctionCallInfo fcinfo, HiloRowRef *ref)
 {
@@ -138,6 +155,13 @@ hilo_api_notice_created(const char *name)
 			 errhint("If that was a mistake, undo it with hilo.drop().")));
 }
 
+/*
+ * Before and after are read apart, so another session's claim may come between them.  Then at
+ * worst the notice is missing, or says too low a number.
+ *
+ * The pool forgets what it has of the counter.  It would not be handed out, because the epoch is
+ * another one, but it takes up space.
+ */
 int64
 hilo_api_seed(FunctionCallInfo fcinfo, HiloRowRef *ref)
 {
@@ -148,6 +172,7 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloRowRef *ref)
 	bool		is_there;
 	int64		max;
 
+	/* max(id) of an empty table is null, which is a common mistake. */
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -172,7 +197,8 @@ hilo_api_seed(FunctionCallInfo fcinfo, HiloRowRef *ref)
 
 /*
  * A function's row type stays as long as the function does, so it is made once a
- * session: that takes longer than some of the calls.
+ * session: that takes longer than some of the calls.  There are as many as the library
+ * has functions of that kind, so a list is enough, and nothing is ever freed.
  */
 typedef struct KnownRowType
 {
@@ -206,6 +232,9 @@ hilo_api_result_desc(FunctionCallInfo fcinfo)
 	return type->desc;
 }
 
+/*
+ * The row type was blessed, so that the caller can find it by its number in the row.
+ */
 Datum
 hilo_api_result(TupleDesc desc, Datum *values)
 {

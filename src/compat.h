@@ -116,7 +116,10 @@ hilo_has_relation_locked(Oid relation, LOCKMODE least)
 #endif
 }
 
-/* True if the current transaction has given rel new storage. */
+/*
+ * True if the current transaction has given rel new storage.  A rollback would bring the old
+ * one back.
+ */
 static inline bool
 hilo_storage_is_new(Relation rel)
 {
@@ -135,7 +138,8 @@ hilo_is_new(Relation rel)
 }
 
 /*
- * Log a page of rel with these contents.  Returns the LSN, which the contents get.
+ * Log a page of rel with these contents, as a full-page image.  Returns the LSN, which the
+ * contents get.
  */
 static inline XLogRecPtr
 hilo_log_page(Relation rel, BlockNumber block, Page contents)
@@ -143,7 +147,10 @@ hilo_log_page(Relation rel, BlockNumber block, Page contents)
 	return log_newpage(&rel->rd_locator, MAIN_FORKNUM, block, contents, true);
 }
 
-/* The storage of a permanent table of this database, by what pg_class says of it. */
+/*
+ * The storage of a permanent table of this database, by what pg_class says of it.  The table must
+ * be locked; the relcache is not needed.
+ */
 static inline SMgrRelation
 hilo_open_storage(Oid tablespace, Oid storage)
 {
@@ -206,7 +213,7 @@ hilo_owns(Oid relation, Oid role)
 #define HILO_PLANNER_ARGUMENTS	parse, query_string, cursor_options, bound_params
 #endif
 
-/* Begin a sequential scan of a table. */
+/* Begin a sequential scan of a table, without keys. */
 static inline TableScanDesc
 hilo_table_beginscan(Relation rel, Snapshot snapshot)
 {

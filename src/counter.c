@@ -3,6 +3,21 @@
  * counter.c
  *	  The counters: every change to a row of hilo.hilo.
  *
+ * What a claim, a seed, a drop, a change of options and a merge do to a row is told here; how the
+ * row is found, changed in place and logged, in row.c.  Each function has the same three parts:
+ * hilo_row_find() locks the row; then its contents are checked and changed, or it is released
+ * with hilo_row_abandon() and an error raised; then a hilo_row_finish... function logs the change
+ * and releases the row, and the LSN is waited for.  An error comes after the release, because to
+ * report it may wait for the client.
+ *
+ * A claim changes nothing that other sessions have to know: they see the new max when they
+ * claim.  All other changes are announced, so that each session reads the row again before
+ * its next draw; and those after which numbers that sessions hold must not be used any more
+ * get a new epoch.
+ *
+ * If the row says that servers share the counter, the extension hilo_hub is asked who counts:
+ * this server, with the functions below, or another one, from which it leases numbers.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -45,7 +60,10 @@ report_limit(const HiloRow *row, const HiloRowRef *ref)
 			 errhint("Raise max_value with hilo.configure().") : 0));
 }
 
-/* Set max, up or down, to a value within the limit.  The counter then exists. */
+/*
+ * Set max, up or down, to a value within the limit.  The counter then exists.  What is left of a
+ * client's claim lies below another max now, so it cannot go back.
+ */
 static void
 put_max(HiloRow *row, int64 max)
 {
@@ -56,7 +74,9 @@ put_max(HiloRow *row, int64 max)
 
 /*
  * Finish a change after which every session must read the row again, and make it durable.
- * Returns nothing but on success.
+ *
+ * The announcement goes out before the flush.  In the other order a session could draw from an
+ * invalid range after the change was on disk, and forever if this session died in between.
  */
 static void
 finish_announced(HiloRowChange *change)
@@ -69,7 +89,10 @@ finish_announced(HiloRowChange *change)
 	hilo_row_flush(lsn);
 }
 
-/* Finish a change with a new epoch, which ends all ranges. */
+/*
+ * Finish a change with a new epoch, which makes all ranges and pooled numbers of before
+ * worthless: also those of sessions that hear of it late, when they look at the row.
+ */
 static void
 finish_new_epoch(HiloRowChange *change)
 {
@@ -81,6 +104,10 @@ finish_new_epoch(HiloRowChange *change)
  * Claim
  */
 
+/*
+ * The extension is looked for each time, because it may have been dropped; the library stays
+ * loaded, so its table of functions is fetched once.
+ */
 const HiloWing *
 hilo_wing(const char *name)
 {
@@ -102,6 +129,11 @@ hilo_wing(const char *name)
 	return wing;
 }
 
+/*
+ * In a cluster of Citus every worker has a copy of the extension, with counters of its own.  They
+ * would give the same numbers as the coordinator's.  Server-side ids may be drawn there; their
+ * tag makes them unique.
+ */
 void
 hilo_counter_refuse_worker(const char *name)
 {
@@ -121,6 +153,10 @@ hilo_counter_refuse_worker(const char *name)
  * Lock the row of the counter for a claim, creating it if that is allowed.  That of
  * server-side ids may always be created: there is only one.  Returns false, with nothing
  * locked, if another server counts.
+ *
+ * Who counts is asked with the row released, because hilo_hub reads another row for it.  On a
+ * hub the answer is that this server does, so the row is locked a second time.  In between it
+ * cannot stop being the hub: hilo_hub.leave() returns only when this transaction has ended.
  */
 static bool
 lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
@@ -132,6 +168,7 @@ lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
 	{
 		bool		exists = may_create || !(change->row.flags & HILO_ROW_DROPPED);
 
+		/* Mostly it is a counter of this server alone. */
 		if (likely(exists && !(change->row.flags & HILO_ROW_SHARED)))
 			return true;
 		hilo_row_abandon(change);
@@ -148,6 +185,10 @@ lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
 	return false;				/* keep compiler quiet */
 }
 
+/*
+ * The options of the collection go before the settings; and a client program, whose ranges have
+ * to last 30 seconds, begins with more numbers than a session.
+ */
 int64
 hilo_counter_size(const HiloSizing *sizing, const HiloRow *row)
 {
@@ -241,6 +282,10 @@ hilo_counter_claim_number(HiloRowRef *ref, int64 number)
 	return claim_and_flush(ref, NULL, &wanted, number, &row, &claim) ? claim.range.low : 0;
 }
 
+/*
+ * A row that came from elsewhere is reported as having no epoch, so that no range matches it.
+ * The first change gives it one.
+ */
 bool
 hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 {
@@ -254,6 +299,11 @@ hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 	return !(row->flags & HILO_ROW_DROPPED);
 }
 
+/*
+ * A change of max downwards brings a new epoch, but for a client's claim that goes back, and
+ * that is above all ranges.  So numbers above max mean that the row was changed by hand, and
+ * would be claimed again.
+ */
 bool
 hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
 {
@@ -261,6 +311,14 @@ hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
 		claim->range.high <= row->max;
 }
 
+/*
+ * Numbers go back by setting max down again, which is right only if they are the newest ones:
+ * if max is the end of the claim, and the row knows the claim's token.  Then the same numbers
+ * are claimed next, which is no repetition: the client program has not used them, as it says
+ * by giving them back.
+ *
+ * The token ends with it, so that a range given back twice is refused.
+ */
 bool
 hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
 {
@@ -285,6 +343,10 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
  * Administer
  */
 
+/*
+ * A seed begins a new epoch even if max stays: it promises that the next number is above the
+ * value, whatever ranges sessions hold.
+ */
 int64
 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 {
@@ -320,6 +382,10 @@ reset_options(HiloRow *row)
 	row->separator[0] = '\0';
 }
 
+/*
+ * Options are announced, but bring no new epoch: a range that was claimed under the old ones
+ * is still of this counter.
+ */
 void
 hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 {
@@ -356,6 +422,10 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 }
 
 /*
+ * A counter that is not here yet is created with all that the other row says but its epoch and
+ * what was logged ahead.  Of one that is here only max goes up, because its options are those
+ * of this server.  A dropped counter of the other database leaves this one alone.
+ *
  * The new epoch is needed even if max stays the same: what is left of the ranges here may
  * lie below the other max, and may have been used there.
  */
@@ -385,6 +455,10 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	finish_new_epoch(&change);
 }
 
+/*
+ * The row stays, with a flag: an in-place change cannot delete it, and its new epoch has to be
+ * there for sessions that still hold numbers.  The next draw starts a new count in it.
+ */
 bool
 hilo_counter_drop(HiloRowRef *ref)
 {

@@ -5,7 +5,17 @@
  *	  those that read and write ids.
  *
  * Each function unpacks and checks its arguments, calls the module that does
- * the work, and builds the result.
+ * the work, and builds the result.  The C name is the name in SQL, but for the
+ * schema and for variants with other arguments.
+ *
+ * Before a function draws it does all that may raise errors: it refuses what
+ * nextval() refuses, a read-only transaction and a parallel worker, checks the
+ * arguments, and finds the row type of the result.  So a call that fails because
+ * of these loses no number.
+ *
+ * Most of these functions are called once for each row that is inserted.  So what
+ * does not change between the calls of a query, such as the entry of a collection or
+ * the sequence, is kept in fn_extra of the call site.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +40,7 @@
  * Collections
  */
 
+/* hilo_next(collection): an id with the tag of the collection. */
 PG_FUNCTION_INFO_V1(hilo_next);
 
 Datum
@@ -42,6 +53,10 @@ hilo_next(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(hilo_entry_take_id(entry, &entry->text.own));
 }
 
+/*
+ * hilo_next(collection, node_tag): an id with this tag.  The form of such ids is made anew only
+ * if the tag is another one than in the last call.
+ */
 PG_FUNCTION_INFO_V1(hilo_next_tagged);
 
 Datum
@@ -63,6 +78,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(hilo_entry_take_id(entry, &entry->text.given));
 }
 
+/* hilo_next_number(collection): a number. */
 PG_FUNCTION_INFO_V1(hilo_next_number);
 
 Datum
@@ -72,6 +88,10 @@ hilo_next_number(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_entry_take(hilo_api_entry(fcinfo), NULL));
 }
 
+/*
+ * hilo_last_number(collection): the number that this session has drawn last, as currval() does.
+ * It draws nothing, so it is allowed in a read-only transaction.
+ */
 PG_FUNCTION_INFO_V1(hilo_last_number);
 
 Datum
@@ -98,6 +118,8 @@ hilo_last_number(PG_FUNCTION_ARGS)
 /*
  * Take exactly as many consecutive numbers as argument 1, called what, says: at most the
  * collection's largest range.  If aligned, the highest is a multiple of that number.
+ *
+ * Unlike a range, a block is not made smaller close to the limit: the caller counts on its size.
  */
 static HiloRange
 take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
@@ -114,6 +136,7 @@ take_exactly(FunctionCallInfo fcinfo, const char *what, bool aligned)
 	return claim.range;
 }
 
+/* hilo_reserve(collection, count): a block, as its lowest and highest number. */
 PG_FUNCTION_INFO_V1(hilo_reserve);
 
 Datum
@@ -130,6 +153,11 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	return hilo_api_result(desc, values);
 }
 
+/*
+ * hilo.next_hi(collection, capacity): the hi of the HiLo algorithm of client libraries, which
+ * number their ids from (hi - 1) * capacity + 1 to hi * capacity.  So a block has to end at a
+ * multiple of the capacity.
+ */
 PG_FUNCTION_INFO_V1(hilo_next_hi);
 
 Datum
@@ -144,7 +172,13 @@ hilo_next_hi(PG_FUNCTION_ARGS)
  * Ranges of client programs
  */
 
-/* Raise 42501 if last_max would move the counter, unless the caller may seed. */
+/*
+ * Raise 42501 if last_max would move the counter, unless the caller may seed.
+ *
+ * A client that has numbers of before a seed or a restore says the highest one, so as to get
+ * higher ones.  With any number at all it could use the counter up, which is for those who
+ * administer it.
+ */
 static void
 check_may_pass(HiloCollection *collection, int64 last_max)
 {
@@ -160,6 +194,10 @@ check_may_pass(HiloCollection *collection, int64 last_max)
 				 errdetail("Skipping unclaimed numbers requires the privilege to execute hilo.seed().")));
 }
 
+/*
+ * hilo.next_range(collection, last_batch_size, last_range_at, last_max): a range for a client
+ * program, and all that it needs to write ids itself, as RavenDB's server answers.
+ */
 PG_FUNCTION_INFO_V1(hilo_next_range);
 
 Datum
@@ -204,6 +242,10 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	return hilo_api_result(desc, values);
 }
 
+/*
+ * hilo.return_range(collection, last, high, claim): true if the numbers above last went back.
+ * No entry is needed, because they are none of this session's.
+ */
 PG_FUNCTION_INFO_V1(hilo_return_range);
 
 Datum
@@ -233,6 +275,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
  * The text of ids
  */
 
+/* hilo_number(id): the number in an id; NULL if it has none. */
 PG_FUNCTION_INFO_V1(hilo_number);
 
 Datum
@@ -248,7 +291,8 @@ hilo_number(PG_FUNCTION_ARGS)
 }
 
 /*
- * Do not create entries for names that are only formatted; there may be many.
+ * hilo_format(collection, number [, node_tag]): the id with that number, as a draw would write it.
+ * Names that are only formatted get no entry, because there may be many.
  */
 PG_FUNCTION_INFO_V1(hilo_format);
 
@@ -295,6 +339,7 @@ identity_argument(FunctionCallInfo fcinfo, const char *function,
  * Draw and seed
  */
 
+/* next_identity(name): an id, such as companies/4. */
 PG_FUNCTION_INFO_V1(next_identity);
 
 Datum
@@ -307,6 +352,7 @@ next_identity(PG_FUNCTION_ARGS)
 									  hilo_identity_next(&identity)));
 }
 
+/* next_identity_for(name): its number alone. */
 PG_FUNCTION_INFO_V1(next_identity_for);
 
 Datum
@@ -318,6 +364,7 @@ next_identity_for(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_identity_next(&identity));
 }
 
+/* seed_identity_for(name, value, force): as hilo.seed(), for an identity. */
 PG_FUNCTION_INFO_V1(seed_identity_for);
 
 Datum
@@ -329,6 +376,7 @@ seed_identity_for(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &identity.ref));
 }
 
+/* next_identity_free(prefix): an id that no document has. */
 PG_FUNCTION_INFO_V1(next_identity_free);
 
 Datum
@@ -343,6 +391,7 @@ next_identity_free(PG_FUNCTION_ARGS)
 															  &tries)));
 }
 
+/* next_identity_free_for(prefix): its number, and how many look-ups it took. */
 PG_FUNCTION_INFO_V1(next_identity_free_for);
 
 Datum
@@ -359,6 +408,7 @@ next_identity_free_for(PG_FUNCTION_ARGS)
 	return hilo_api_result(desc, values);
 }
 
+/* next_server_side_id(prefix): an id such as companies/0000000000000000027-A. */
 PG_FUNCTION_INFO_V1(next_server_side_id);
 
 Datum
@@ -373,6 +423,10 @@ next_server_side_id(PG_FUNCTION_ARGS)
  * The id of a document
  */
 
+/*
+ * hilo_document_id(collection, requested): the id for a document as RavenDB gives it, by what the
+ * program requests: nothing, a prefix that ends in a separator or a bar, or the id itself.
+ */
 PG_FUNCTION_INFO_V1(hilo_document_id);
 
 Datum
@@ -389,7 +443,10 @@ hilo_document_id(PG_FUNCTION_ARGS)
  * The id of a row
  */
 
-/* The collection that a trigger names, or else the table, or its topmost parent. */
+/*
+ * The collection that a trigger names, or else the table, or its topmost parent: all partitions
+ * of a table draw from one collection.
+ */
 static HiloEntry *
 trigger_entry(const Trigger *trigger, Relation rel)
 {
@@ -418,7 +475,10 @@ check_holds_ids(Relation rel, AttrNumber attnum)
 				 errdetail("Its type is %s; it should be text or varchar.", format_type_be(type))));
 }
 
-/* A row with that id in a column.  The input function raises the errors of the type. */
+/*
+ * A row with that id in a column.  If the type is not text itself, as with varchar(20) or a
+ * domain, its input function checks the id and raises the errors of the type.
+ */
 static HeapTuple
 row_with_id(Relation rel, HeapTuple tuple, int attnum, text *id)
 {
@@ -438,7 +498,11 @@ row_with_id(Relation rel, HeapTuple tuple, int attnum, text *id)
 	return heap_modify_tuple_by_cols(tuple, desc, 1, &attnum, &value, &isnull);
 }
 
-/* BEFORE INSERT, for each row: assign the id that the row requests. */
+/*
+ * Trigger hilo.assign_id(column [, collection]), BEFORE INSERT for each row: replace what the row
+ * has in the column, which requests an id as with hilo_document_id(), by the id.  A row that
+ * brings a complete id stays as it is.
+ */
 PG_FUNCTION_INFO_V1(hilo_assign_id);
 
 Datum
@@ -466,6 +530,8 @@ hilo_assign_id(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						trigger->tgargs[0], RelationGetRelationName(rel))));
+
+	/* Once per statement: the trigger's data stays the same meanwhile. */
 	if (entry == NULL)
 	{
 		check_holds_ids(rel, attnum);
@@ -502,7 +568,7 @@ sequence_argument(FunctionCallInfo fcinfo)
 	return sequence;
 }
 
-/* hilo.nextval(sequence) */
+/* hilo.nextval(sequence): strict, so the sequence is not null. */
 PG_FUNCTION_INFO_V1(hilo_nextval);
 
 Datum
@@ -532,7 +598,9 @@ hilo_identity_nextval(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(hilo_sequence_next(sequence_argument(fcinfo), true));
 }
 
-/* hilo.horizon(sequence, INOUT horizon): its result is a row, as of all procedures. */
+/*
+ * CALL hilo.horizon(sequence, INOUT horizon): its result is a row, as of all procedures.
+ */
 PG_FUNCTION_INFO_V1(hilo_horizon);
 
 Datum

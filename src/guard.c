@@ -8,6 +8,14 @@
  * merge: rows are always created in the one way that does not depend on the
  * transaction, and an existing row is not a conflict.
  *
+ * pg_dump writes the tables of an extension as COPY commands.  On restore, each row comes
+ * here, and the trigger returns NULL in its place: the row that was merged stands already, and
+ * COPY inserts nothing.  It does not matter whether the counter is there, nor whether the row
+ * is restored twice, or after numbers were drawn: the higher max wins.
+ *
+ * A restore must not fail because of one row, or all others would be missing as well.  So
+ * the checks here are only those that a counter needs to work.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -30,7 +38,10 @@
  * The inserted row
  */
 
-/* A column of the new row, which must not be NULL. */
+/*
+ * A column of the new row, which must not be NULL.  The constraints of the table are checked only
+ * after this trigger.
+ */
 static Datum
 column_value(TriggerData *trigdata, AttrNumber attnum)
 {
@@ -51,7 +62,10 @@ column_value(TriggerData *trigdata, AttrNumber attnum)
  * Counters
  */
 
-/* Raise 22023 unless a counter of that name could have these contents. */
+/*
+ * Raise 22023 unless a counter of that name could have these contents.  Claims rely on that: below
+ * a negative max, say, they would hand out negative numbers.
+ */
 static void
 check_counter(const char *name, const HiloRow *row)
 {
@@ -105,7 +119,10 @@ merge_counter(TriggerData *trigdata, const char *name)
  * Bindings
  */
 
-/* Add the binding as it is, so that a restore in any order succeeds. */
+/*
+ * Add the binding as it is, whether or not its table exists, so that a restore in any order
+ * succeeds.  It takes effect when there is such a table.
+ */
 static void
 merge_binding(TriggerData *trigdata, const char *collection)
 {
@@ -140,7 +157,12 @@ is_too_long(const char *name)
 	return true;
 }
 
-/* Merge the inserted row into the existing ones of the table that it is for. */
+/*
+ * Merge the inserted row into the existing ones of the table that it is for.
+ *
+ * The trigger function could be put on any table, by any role.  So the table has to be one of
+ * ours, by its OID: what a row of another one says must not change a counter.
+ */
 static void
 merge(TriggerData *trigdata)
 {

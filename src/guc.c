@@ -3,6 +3,14 @@
  * guc.c
  *	  The settings of hilo, all of them named hilo.*.
  *
+ * Three of them are parts of the text of ids.  Their values are checked when they are set, so
+ * that an id can be put together later without any check; and each assignment raises
+ * hilo_settings_generation, so that text which was put together before is made anew.
+ *
+ * Until the library is loaded, a value is a placeholder, and is checked when the setting is
+ * defined.  Check hooks of a preloaded library run in the postmaster, which has no database
+ * and therefore knows no encoding; there only ASCII can be accepted.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -35,7 +43,10 @@ hilo_has_own_tag(void)
 		strcmp(hilo_node_tag, HILO_DEFAULT_NODE_TAG) != 0;
 }
 
-/* Tells the assign hook whether the tag was set for this server only. */
+/*
+ * Check hook.  It also tells the assign hook whether the tag was set for this server only, because
+ * the assign hook is not told where a value comes from.
+ */
 static bool
 check_node_tag(char **newval, void **extra, GucSource source)
 {
@@ -53,6 +64,7 @@ check_node_tag(char **newval, void **extra, GucSource source)
 	return false;
 }
 
+/* Also called when a transaction is rolled back, with the extra value of before. */
 static void
 assign_node_tag(const char *newval, void *extra)
 {
@@ -86,7 +98,10 @@ assign_part_of_id(const char *newval, void *extra)
 	hilo_settings_generation++;
 }
 
-/* Prepared statements follow the setting, too. */
+/*
+ * The planner hook replaces nextval(), so plans that were made before must be made again: then
+ * prepared statements follow the setting, too.
+ */
 static void
 assign_sequences(bool newval, void *extra)
 {
@@ -96,6 +111,10 @@ assign_sequences(bool newval, void *extra)
 		hilo_sequences_switched_on();
 }
 
+/*
+ * Parts of ids are for superusers, because a role that sets them could write ids that look like
+ * those of another server.
+ */
 static void
 define_text(const char *name, const char *description, const char *details, char **setting,
 			GucStringCheckHook check, GucStringAssignHook assign)
@@ -104,6 +123,7 @@ define_text(const char *name, const char *description, const char *details, char
 							   check, assign, NULL);
 }
 
+/* How many numbers are claimed at a time. */
 static void
 define_size(const char *name, const char *description, const char *details, int *setting,
 			GucContext context)

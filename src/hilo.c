@@ -3,6 +3,11 @@
  * hilo.c
  *	  Entry point of the library.
  *
+ * The library is loaded by the first call of one of its functions, or by a preload setting.  In
+ * the first case a transaction is under way; in the second there may be no database yet.  So
+ * loading only defines settings and registers callbacks; whatever needs a catalog is looked up
+ * at first use.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -7,6 +7,12 @@
  * node belongs to: 0 is the coordinator's.  When that changes, Citus sends a
  * relcache message for the table.
  *
+ * Most servers have no Citus.  They too have to know that, at each draw, and the
+ * extension may be created at any time.  So what was looked up is kept in two
+ * variables, which an inline function reads, until a message arrives: about the table
+ * if there is one, and about any relation otherwise.  To look a table up that does
+ * not exist is one probe of a syscache.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -34,7 +40,9 @@ int			hilo_node_group = NO_GROUP;
 bool		hilo_node_is_known = false;
 
 /*
- * Without the table, any relation may be the one: it may have been created, or renamed.
+ * Called about changes to relations.  Without the table, any relation may be the one: it may have
+ * been created, or renamed.  With it, the ranges of this session may have become invalid as
+ * well, because other nodes may count now; so the generation changes.
  */
 static void
 group_changed(Oid relid)
@@ -51,7 +59,10 @@ hilo_node_init(void)
 	hilo_on_relation_change(group_changed);
 }
 
-/* The highest group in the table; 0 if it is empty. */
+/*
+ * The highest group in the table; 0 if it is empty.  SnapshotSelf sees what Citus has committed
+ * since the transaction began, and leaves no trace for serializable transactions.
+ */
 static int
 highest_group(Relation rel, AttrNumber attnum)
 {
@@ -73,6 +84,13 @@ highest_group(Relation rel, AttrNumber attnum)
 	return highest;
 }
 
+/*
+ * The table is one of pg_catalog, where only a superuser could have put another one of that name.
+ * Its column is looked at before it is read, because that is another extension's matter.
+ *
+ * hilo_node_is_known is set before the table is read: a message that arrives meanwhile clears it
+ * again, and then the next draw looks anew.
+ */
 void
 hilo_node_look_up(void)
 {

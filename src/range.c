@@ -4,6 +4,11 @@
  *	  Ranges of numbers: how large the next one should be, where it starts, and how
  *	  fast numbers are claimed.
  *
+ * A claim costs a lock and perhaps a flush, and a session that ends may lose what it has left.
+ * So a range should be large where numbers are drawn fast, and small where they are not.  The
+ * size is found by doubling and halving: a bulk load that needs a million numbers makes some
+ * twenty claims to get up to speed, a session that idles is back at one number after as many.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -16,7 +21,7 @@
 
 /*
  * A claim takes at most 1/RANGE_SHARE_OF_REST of the numbers left below the
- * limit.
+ * limit.  So the last numbers are spread over the sessions that ask for them.
  */
 #define RANGE_SHARE_OF_REST		64
 
@@ -50,6 +55,7 @@ hilo_range_cut(const HiloWanted *wanted, int64 max, int64 limit, bool pooled,
 	int64		left;
 	int64		share;
 
+	/* Move up to the next multiple of the alignment. */
 	if (wanted->alignment > 1 && below % wanted->alignment != 0 &&
 		pg_add_s64_overflow(below, wanted->alignment - below % wanted->alignment,
 							&below))

@@ -3,6 +3,23 @@
  * session.c
  *	  Ranges of collections that this session holds, and the numbers drawn from them.
  *
+ * For each collection from which a session draws it has an entry, in a hash table that lives as
+ * long as the connection.  An entry holds a range, and a number is drawn by counting
+ * range.last up: no lock, no shared memory, no disk.  That is hilo_entry_take(), inline in
+ * the header.  Everything below is for the draws that need more:
+ *
+ * - The range is used up.  Then get_range() gets another one, from the pool or by a claim.
+ * - The generation has changed, so the row may have been seeded, dropped or configured, or a
+ *	 column bound.  Then refill() reads the row, and revalidate_range() throws the range away
+ *	 unless the row still has the epoch and home of its claim.
+ * - The range was claimed with a lower synchronous_commit than that of this transaction.
+ *	 Then the standbys are waited for now.
+ * - A column is bound to the collection.  Then each number is looked up there, and numbers that
+ *	 are ids already are passed.
+ *
+ * Nothing here is undone when a transaction is rolled back: its numbers become gaps.  Raising an
+ * error is safe at any point, because a number counts as drawn only when the function returns.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -19,7 +36,11 @@
 #include "pool.h"
 #include "session.h"
 
-/* How many blocks are claimed at most to find one without an id. */
+/*
+ * How many blocks are claimed at most to find one without an id.  A table with an id in each
+ * thousand numbers has no free block of a thousand; without a bound, the search for one
+ * would use up the counter.
+ */
 #define MAX_BLOCKS		100
 
 /* What the entries consist of is allocated here. */
@@ -32,6 +53,7 @@ static HTAB *entries;
  * Rows
  */
 
+/* The tag of the row, if hilo.configure() has set one, goes before that of the setting. */
 const char *
 hilo_collection_node_tag(const HiloCollection *collection)
 {
@@ -47,8 +69,10 @@ hilo_collection_separator(const HiloCollection *collection)
 }
 
 /*
- * Tell other sessions where a row is, unless it is where it was told.  This also makes the
- * shared memory, which what is left of a range needs at exit.
+ * Tell other sessions where a row is, unless it is still where they were told.
+ *
+ * This also makes the shared memory, if no session has yet: what is left of a range goes there
+ * at exit, when it would be too late to make it.
  */
 static void
 note_place(HiloRowRef *ref, HiloRowRef *told)
@@ -60,7 +84,7 @@ note_place(HiloRowRef *ref, HiloRowRef *told)
 
 /*
  * Note the generation before reading the row: if it changes meanwhile, what was
- * read may be out of date.
+ * read may be out of date, and the next draw reads it again.
  */
 void
 hilo_collection_read(HiloCollection *collection)
@@ -82,7 +106,10 @@ hilo_collection_read(HiloCollection *collection)
  * Entries
  */
 
-/* Forget the range of an entry; its unused numbers become a gap. */
+/*
+ * Forget the range of an entry; its unused numbers become a gap.  The next range starts small,
+ * because the count has started anew.
+ */
 static void
 forget_range(HiloEntry *entry)
 {
@@ -91,10 +118,14 @@ forget_range(HiloEntry *entry)
 }
 
 /*
- * Exit callback: put what is left of all ranges into the pool.  The connection may end at any
- * point, so no table can be read, and no WAL written: a walsender outlives the shutdown
- * checkpoint, after which nothing may be logged.  A range that is not valid is discarded by
- * whoever takes it.  The shared memory of the pool is unmapped only after such callbacks.
+ * Exit callback: put what is left of all ranges into the pool.
+ *
+ * The connection may end at any point, so no table can be read, and no WAL written: a walsender
+ * outlives the shutdown checkpoint, after which nothing may be logged.  So it is not checked
+ * here whether a range is still valid; the session that takes it from the pool compares it with
+ * the row.  The shared memory of the pool is unmapped only after such callbacks.
+ *
+ * Each range is forgotten right after it was put there, so that no number is drawn here as well.
  */
 static void
 release_at_exit(int code, Datum arg)
@@ -122,6 +153,10 @@ hilo_entry_known(const char *name)
 		hash_search(entries, name, HASH_FIND, NULL);
 }
 
+/*
+ * The name is checked when the entry is made, and again after a change of the settings, because
+ * the separator is one: a name that contains it is not valid.
+ */
 HiloEntry *
 hilo_entry(const char *name)
 {
@@ -139,6 +174,8 @@ hilo_entry(const char *name)
 														   ALLOCSET_DEFAULT_SIZES);
 		entries = hash_create("hilo collections", 64, &ctl,
 							  HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+
+		/* Only a session that may hold ranges has something to release. */
 		before_shmem_exit(release_at_exit, (Datum) 0);
 	}
 	entry = hash_search(entries, name, HASH_FIND, NULL);
@@ -158,8 +195,10 @@ hilo_entry(const char *name)
 }
 
 /*
- * Read the row, and keep the range if it is still valid; the result holds for
- * the generation from before the read.
+ * Read the row, and keep the range if it is still valid: if the row has the epoch and home of
+ * the range's claim.  The result holds for the generation from before the read.
+ *
+ * The epoch of a forgotten claim is set to 0, which stands for no claim.
  */
 static void
 revalidate_range(HiloEntry *entry)
@@ -200,11 +239,18 @@ hilo_entries_in_use(void)
  */
 
 /*
- * Get a range with numbers above the given one: from the pool, or else by a claim.  The row
- * is read before the pool, so that pooled numbers are as good as a claim made now.
+ * Get a range with numbers above the given one: from the pool, or else by a claim.
  *
- * Sizes follow the session's rate.  Within a session numbers increase, so the pool must have
- * higher ones than those that it has drawn.
+ * How many numbers follows from the session's rate: twice as many as last time if the last
+ * range was used up quickly, half as many if it lasted long.  So a bulk load soon claims
+ * thousands at a time, and a session that draws once takes one number.
+ *
+ * The row is read before the pool, so that pooled numbers are as good as a claim made now: a
+ * piece with another epoch is not taken.  What another session has claimed may not be safe yet,
+ * so this session waits for the LSN of that claim.  Within a session numbers increase, so the
+ * pool must have higher ones than those that it has drawn.
+ *
+ * The generation is noted before anything is read or claimed.
  */
 static void
 get_range(HiloEntry *entry, int64 above)
@@ -220,8 +266,8 @@ get_range(HiloEntry *entry, int64 above)
 	bool		pooled = hilo_pool_has(entry->name);
 
 	/*
-	 * A claim that fails, as while a standby is away, is not followed by one
-	 * as large.
+	 * A claim may fail after the row was changed, while a standby is away.
+	 * Its numbers are lost, so the next attempt must not be as large.
 	 */
 	entry->growth.size = Min(entry->growth.size, 1);
 	if (pooled)
@@ -232,6 +278,11 @@ get_range(HiloEntry *entry, int64 above)
 		HILO_KILL_POINT("taken");
 		if (pooled)
 			hilo_row_flush(hilo_row_own_lsn(claim.lsn));
+
+		/*
+		 * A member of a hub may have to ask for more before the pool is
+		 * empty.
+		 */
 		if (pooled && (collection->row.flags & HILO_ROW_SHARED))
 			hilo_wing(entry->name)->taken(&collection->ref, &collection->row);
 	}
@@ -266,6 +317,8 @@ get_range(HiloEntry *entry, int64 above)
 /*
  * Make sure that the entry has a valid range with numbers left, above the given one (0: any),
  * that are as safe as this transaction wants, and that it is known where the ids are.
+ *
+ * Bindings are read together with the row, because both are valid for the same generation.
  */
 static void
 refill(HiloEntry *entry, int64 above)
@@ -280,12 +333,17 @@ refill(HiloEntry *entry, int64 above)
 		get_range(entry, above);
 	else if (entry->range.waited_how < synchronous_commit)
 	{
+		/* Claimed under synchronous_commit = local, say, and drawn under on. */
 		hilo_row_flush(hilo_row_own_lsn(entry->range.claim.lsn));
 		entry->range.waited_how = synchronous_commit;
 	}
 }
 
-/* Tell the look what is around a number: in ids with the tag that a caller gave, or else the own. */
+/*
+ * Tell the look what stands around a number in ids: before it collection, separator and prefix;
+ * after it the tag that the caller of this draw gave, or else that of the collection.  A bound
+ * column of type text is searched for exactly these ids.
+ */
 static void
 set_form(HiloEntry *entry, const HiloIdForm *form)
 {
@@ -305,7 +363,11 @@ set_form(HiloEntry *entry, const HiloIdForm *form)
 
 /*
  * If the next number of the range is an id of a bound column, the numbers up to the next free
- * one are passed; if that is above the range, the rest of it is, too.
+ * one are passed; if that is above the range, the rest of it is, too, and the next range begins
+ * above.
+ *
+ * A search takes locks, so messages may be received.  Therefore the loop begins again with the
+ * question whether the range is valid.
  */
 int64
 hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
@@ -327,11 +389,18 @@ hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
 			entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
 		if (entry->ids == NULL)
 			break;
+
+		/* Is this number an id? */
 		set_form(entry, form);
 		course.end = entry->range.claim.range.high;
 		if (!hilo_ids_has(entry->ids, &course, number, number))
 			break;
 
+		/*
+		 * It is.  Search the next one that is not, beyond the range as well:
+		 * then a counter that is far behind the ids needs one claim, not one
+		 * for each range that is full of them.
+		 */
 		course.end = Max(entry->collection.row.max_value, number);
 		if (hilo_ids_next_free(entry->ids, &course, number, &above, &tries))
 			above--;
@@ -342,7 +411,9 @@ hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
 }
 
 /*
- * A block is taken as a whole, so it is looked at as a whole: if one of its numbers is an id, it
+ * A block does not come from the range, which may be smaller.
+ *
+ * It is taken as a whole, so it is looked at as a whole: if one of its numbers is an id, it
  * becomes a gap, and another one is claimed above the next free number.  That ends after some
  * blocks, or one call could use up the counter where no gap between ids is large enough.
  */
@@ -387,6 +458,9 @@ hilo_entry_take_block(HiloEntry *entry, const HiloSizing *sizing,
 /*
  * Make a form of ids that have this tag, which may be in the form.  Returns true if
  * it was one of other ids.
+ *
+ * A form has the text around the number, put together once, so that a draw only has to write the
+ * digits.
  */
 static bool
 make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
@@ -405,6 +479,8 @@ make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
 /*
  * Set entry->text to how ids of the collection look, according to the current settings and the
  * row as last read.  Returns true if they looked different before.
+ *
+ * Both generations only go up, so their sum changes when either of them does.
  */
 static bool
 make_text(HiloEntry *entry)
@@ -413,7 +489,7 @@ make_text(HiloEntry *entry)
 	const char *tag = hilo_collection_node_tag(&entry->collection);
 	bool		differs;
 
-	/* The row may have been written with its guard disabled. */
+	/* The row may have been written without the trigger that checks it. */
 	hilo_check_node_tag(tag);
 	differs = make_form(entry, &entry->text.own, tag, strlen(tag));
 	if (given->id != NULL)
@@ -425,8 +501,11 @@ make_text(HiloEntry *entry)
 }
 
 /*
- * The range brings the row, so it comes first.  If the number was looked at as an id of
- * another form, it is looked at again: it has not been shown, and goes back.
+ * The number comes first, because getting a range reads the row, and with it how ids look.  If
+ * the text is out of date then, it is made anew.
+ *
+ * The look needs the text to find ids in columns of type text.  So if the number was looked at
+ * as an id of another form, it is looked at again: it has not been shown, and goes back.
  */
 text *
 hilo_entry_take_id(HiloEntry *entry, HiloIdForm *form)
@@ -447,6 +526,9 @@ hilo_entry_take_id(HiloEntry *entry, HiloIdForm *form)
 	return hilo_id_form_make(form, number);
 }
 
+/*
+ * Mostly a program gives the same tag in each call, so one such form is kept.
+ */
 void
 hilo_entry_give_tag(HiloEntry *entry, const char *tag)
 {

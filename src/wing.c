@@ -3,6 +3,10 @@
  * wing.c
  *	  What this library does for that of the extension hilo_hub.
  *
+ * The libraries hide all symbols that the server does not need, and neither is linked against the
+ * other: each can be loaded where the other one is missing, and be replaced by a newer one.  So
+ * hilo_hub asks for this table when it is loaded.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -13,7 +17,7 @@
 #include "guc.h"
 #include "wing.h"
 
-/* Flush a claim that other sessions may have to flush as well. */
+/* Flush a claim that other sessions may have to flush as well, see hilo_row_own_lsn(). */
 static void
 flush_claim(XLogRecPtr lsn)
 {
