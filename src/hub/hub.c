@@ -215,7 +215,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 
 	begin_resume(&what);
 	HILO_FAILURE_POINT("resume begun");
-	hub_change_counters(&what);
+	(void) hub_change_counters(&what);
 	HILO_FAILURE_POINT("counters skipped");
 	hub_change_own_row(&change);
 	opening = ++change.row.opening;
@@ -267,7 +267,7 @@ finish_sharing(Oid table, XLogRecPtr lsn, bool shared)
 {
 	HubCounterChange what = {.shared = shared};
 
-	hub_change_counters(&what);
+	lsn = Max(lsn, hub_change_counters(&what));
 	core->catalog_announce(table);
 	core->row_flush(lsn);
 	wait_for_transactions();

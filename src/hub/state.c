@@ -102,9 +102,10 @@ wait_for_new_counters(void)
 	table_close(rel, RowExclusiveLock);
 }
 
-void
+XLogRecPtr
 hub_change_counters(const HubCounterChange *what)
 {
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
 	ListCell   *cell;
 
 	wait_for_new_counters();
@@ -122,7 +123,8 @@ hub_change_counters(const HubCounterChange *what)
 		row->max += hub_skip(what, row);
 		row->epoch = core->random_number();
 		row->claim_low = row->claim = 0;
-		(void) core->row_finish(&change);
+		lsn = core->row_finish(&change);
 		core->pool_forget(ref.name);
 	}
+	return lsn;
 }

@@ -54,9 +54,10 @@ typedef struct HubCounterChange
 
 /*
  * Change all counters but that of server-side ids, in one pass; the row of server-side ids
- * says already what new ones get.  Ranges and pooled numbers of before end.
+ * says already what new ones get.  Ranges and pooled numbers of before end.  Returns the LSN of
+ * the last change, to be flushed; InvalidXLogRecPtr if there was none.
  */
-extern void hub_change_counters(const HubCounterChange *what);
+extern XLogRecPtr hub_change_counters(const HubCounterChange *what);
 
 /* How many numbers of a row with so many left are skipped. */
 extern int64 hub_skip(const HubCounterChange *what, const HiloRow *row);

@@ -239,6 +239,34 @@ kill_server($first);
 $first->start;
 cmp_ok(sql($first, q{SELECT hilo_next_number('orders')}), '>', $shown, 'kill -9 of a member: no number comes again');
 
+# kill -9 just after joining.  Another session has flushed WAL while the call changed the counters, which are
+# caught half way by a lock; nothing else writes WAL but the call.
+my $late = hub_node('late', "wal_writer_delay = 10s\n");
+sql($late, hub_server('hub', $hub));
+sql($late, q{SELECT next_server_side_id('a/'); INSERT INTO hilo.hilo (collection) SELECT 'many' || i FROM generate_series(1, 3000) i});
+my ($joins, $halfway) = map { session($late) } 1, 2;
+my $leased = 'SELECT count(*) FROM hilo.hilo WHERE flags & 4 = 4';
+my $caught = 0;
+while ($caught == 0)
+{
+	sql($late, 'SELECT hilo_hub.leave()');
+	$joins->start(q{SELECT hilo_hub.join('hub')});
+	wait_until('the join begins', sub { $halfway->query_safe($leased) > 0 });
+	$halfway->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
+	$caught = $halfway->query_safe($leased) < 3001;
+	if ($caught)
+	{
+		kill 'STOP', sql($late, q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'}) or die;
+		sql($late, 'CREATE TABLE flushes ()');
+	}
+	$halfway->query_safe('ROLLBACK');
+	die 'a join failed' if ($joins->result)[1] ne '';
+}
+kill_server($late);
+$_->finish for $joins, $halfway;
+$late->start;
+is(sql($late, $leased), 3001, 'kill -9 after a join: all counters are leased');
+
 is(left_behind($_), '', 'nothing in the log of ' . $_->name) for $hub, $first, $second, $never;
 $_->stop for $hub, $first, $second, $never;
 
