@@ -3,6 +3,23 @@
  * client.c
  *	  One question to the hub, by libpq.
  *
+ * hub_ask() goes through these steps: collect the options of the connection from the foreign
+ * server; connect; send two statements in one message; receive their results; read the answer;
+ * disconnect.  A deadline holds for all of it together.
+ *
+ * libpq has a simpler interface, PQconnectdb() and PQexec(), but those block where no request to
+ * cancel reaches the session, for as long as the other side likes.  So the steps are taken with
+ * libpq's non-blocking functions, and between them this waits for the socket, the latch and
+ * the deadline at once.
+ *
+ * What the hub answers is not trusted.  It may be another program, or a server that somebody else
+ * administers: so the length of an answer is limited while it arrives, its fields are checked,
+ * and a message is cut and checked for valid characters before it is shown.
+ *
+ * The steps return false and set a failure instead of raising errors, because for the caller it
+ * is no error that a hub is away.  Errors are still raised by a request to cancel and when
+ * memory runs out; the connection is then closed on the way out.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -44,6 +61,10 @@ typedef struct HubCall
 	HubFailure *failure;
 } HubCall;
 
+/*
+ * The message is kept in the caller's struct, not palloc'd, because it is copied into shared memory
+ * for the view.
+ */
 bool
 hub_fail(HubFailure *failure, int sqlstate, const char *format,...)
 {
@@ -78,6 +99,7 @@ typedef struct HubOptions
 	const char *values[MAX_OPTIONS + 1];
 } HubOptions;
 
+/* Options beyond the limit are left out; libpq has some forty. */
 static void
 add_option(HubOptions *options, const char *keyword, const char *value)
 {
@@ -116,6 +138,11 @@ collect_options(const char *name, HubOptions *options, bool *needs_password, Hub
 
 	if (server == NULL || known == NULL)
 		return hub_fail(failure, ERRCODE_UNDEFINED_OBJECT, "server \"%s\" does not exist", name);
+
+	/*
+	 * GetUserMapping() would raise an error.  Like it, take the mapping of
+	 * the owner, or else that of PUBLIC.
+	 */
 	if (!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(server->owner),
 							   ObjectIdGetDatum(server->serverid)) &&
 		!SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(InvalidOid),
@@ -135,6 +162,8 @@ collect_options(const char *name, HubOptions *options, bool *needs_password, Hub
 			password = defGetString(definition);
 	}
 	PQconninfoFree(known);
+
+	/* The encoding comes last, so that one in the options does not count. */
 	add_option(options, "fallback_application_name", "hilo");
 	add_option(options, "client_encoding", GetDatabaseEncodingName());
 
@@ -154,7 +183,10 @@ ignore_notice(void *arg, const PGresult *result)
 {
 }
 
-/* Wait for the socket, until the deadline of the question. */
+/*
+ * Wait for the socket, until the deadline of the question.  Returns false when that has passed;
+ * true also if something else woke this up, so callers ask libpq again whether it can go on.
+ */
 static bool
 wait_for_socket(HubCall *call, int event)
 {
@@ -176,6 +208,14 @@ wait_for_socket(HubCall *call, int event)
 	return true;
 }
 
+/*
+ * Connect.  With several hosts libpq tries them in turn, and goes on to the next one when one
+ * refuses.  One that does not answer at all takes up the rest of the time: the option
+ * connect_timeout holds only for libpq's blocking functions.
+ *
+ * That the hub has asked for the password is known only now: with trust or peer it would have
+ * let this server in as the operating system's user that the server runs as.
+ */
 static bool
 connect_to_hub(HubCall *call, const HubOptions *options)
 {
@@ -207,7 +247,11 @@ connect_to_hub(HubCall *call, const HubOptions *options)
  * Ask
  */
 
-/* Send the question; the hub gives it up when this side does. */
+/*
+ * Send the question.  Both statements go in one message and so in one transaction of the hub.  The
+ * first one makes the hub give the question up when this side does: a lease that is
+ * answered too late would only be lost.
+ */
 static bool
 send_question(HubCall *call, const char *name, int64 count, int64 opening, int64 opening_id)
 {
@@ -225,7 +269,10 @@ send_question(HubCall *call, const char *name, int64 count, int64 opening, int64
 				 pchomp(PQerrorMessage(call->connection)));
 }
 
-/* Wait until a result is complete, but not for one without an end. */
+/*
+ * Wait until a result is complete, but not for one without an end.  libpq does not tell how much it
+ * has received, so what waits in the socket is counted before it is read.
+ */
 static bool
 receive(HubCall *call)
 {
@@ -260,7 +307,10 @@ field_number(const PGresult *result, int field)
 	return errno != 0 || *value == '\0' || *end != '\0' || number <= 0 ? -1 : number;
 }
 
-/* Read an answer to a question for count numbers; 0: none. */
+/*
+ * Read an answer to a question for count numbers; 0: none.  An error of the hub keeps its
+ * SQLSTATE, so that "no numbers left" can be told from everything else.
+ */
 static bool
 read_answer(HubCall *call, const PGresult *result, int64 count, HubAnswer *answer)
 {
@@ -294,7 +344,10 @@ read_answer(HubCall *call, const PGresult *result, int64 count, HubAnswer *answe
 	return hub_fail(call->failure, ERRCODE_PROTOCOL_VIOLATION, "the hub's answer makes no sense");
 }
 
-/* Read the results of all statements; the last one has the answer. */
+/*
+ * Read the results of all statements; the last one has the answer.  What comes after the answer is
+ * not waited for, since the connection is closed.
+ */
 static bool
 receive_answer(HubCall *call, int64 count, HubAnswer *answer)
 {
@@ -314,6 +367,10 @@ receive_answer(HubCall *call, int64 count, HubAnswer *answer)
 	return answered;
 }
 
+/*
+ * A connection uses a file descriptor, which the server counts.  It and the connection are given
+ * back in any case, also after an error.
+ */
 bool
 hub_ask(const char *server, const char *name, int64 count, int64 opening,
 		int64 opening_id, int timeout, HubAnswer *answer, HubFailure *failure)

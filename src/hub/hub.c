@@ -4,6 +4,47 @@
  *	  The library of the extension hilo_hub: its SQL functions, and what it does for the
  *	  library hilo.
  *
+ * Servers that share counters are one hub and its members.  The hub counts; a member leases
+ * ranges from it, large ones, and then draws from them by itself (member.c).  A server is the hub
+ * because somebody has called hilo_hub.resume() there, and a member because of hilo_hub.join().
+ * The library hilo asks this one as soon as a counter's row says that it is shared, and knows
+ * nothing else of all this.
+ *
+ * Each of the functions that change what a server is (resume, join, leave) goes the same way:
+ *
+ * 1. The row of server-side ids is changed, so that new counters begin in the new state.
+ * 2. hub_change_counters() changes all counters that are there.  It first waits for those that
+ *	  are being created.  In the other order, a counter that is created after the pass, by a
+ *	  session that has read the old row, would keep the old state.
+ * 3. All sessions are told, the WAL is flushed, and where ranges of before could do harm,
+ *	  transactions that may be drawing from them are waited for.
+ *
+ * All changes are in place, so a rollback takes none of them back.  If one is interrupted, some
+ * counters have the new state and others the old one.  The function has not returned then, so
+ * nothing may be built upon it; it has to be called again.
+ *
+ * Why resume works in this order
+ *
+ * resume() makes a server the hub after another one was: after a promotion, a restore, or the loss
+ * of the old one.  The old hub may have leased numbers of which this server does not know,
+ * because the WAL did not arrive here.  So all counters skip some numbers (hub_skip() tells how
+ * many), and members are told by a higher opening that the old one does not count any more.
+ *
+ * - First the hub is closed, if it was open: begin_resume() empties the place that it notes.
+ *	 From now on hilo_hub.lease() is refused, and a crash leaves the hub closed.
+ * - In the same change floor is raised.  New counters begin at floor.  It is needed because the
+ *	 old hub may also have created counters of which this server does not know: if one of that
+ *	 name were created here, it would begin at 1, and so had the old one.  floor is the sum of
+ *	 all skips for a counter of this kind.
+ * - Then all counters skip.  The lock on page 0 makes sure that each counter either began with
+ *	 the new floor, or is in the list.
+ * - Only then the opening is counted up and the place noted, which opens the hub, and that is
+ *	 flushed, together with all skips, before the function returns.  If the hub were opened
+ *	 before the skips, it could lease a number that the old one has leased.
+ *
+ * Two sessions may resume at the same time.  Then numbers are skipped twice, and the opening counts
+ * up twice.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -38,6 +79,10 @@ const HiloCore *core;
 /* The only foreign-data wrapper whose servers are used: it checks their options. */
 #define WRAPPER		"postgres_fdw"
 
+/*
+ * The library hilo is loaded first, if it is not yet, and hands out its table of functions.
+ * Neither library is linked against the other; see wing.h.
+ */
 void
 _PG_init(void)
 {
@@ -70,6 +115,13 @@ refuse(const char *message, const char *hint)
  * For the library hilo
  */
 
+/*
+ * counts_here() of HiloWing.
+ *
+ * A member counts server-side ids by itself: its tag makes them unique.  A server that is neither
+ * hub nor member, and has a row that says that others draw from the counter, has got that row
+ * with a dump or a copy, and must not guess.
+ */
 static bool
 counts_here(const char *name)
 {
@@ -105,7 +157,12 @@ hilo_hub_wing(PG_FUNCTION_ARGS)
  * Hub
  */
 
-/* Raise 55000 if the one who asks knows a later opening than this one. */
+/*
+ * Raise 55000 if the member that asks knows a later opening than this one, or another one of the
+ * same number.  So a former hub that still runs learns from the first member that it is not
+ * the hub any more, without any connection to the new one.  It stays open, because the
+ * member might be wrong; but a member does not take its numbers either.
+ */
 static void
 check_known_opening(const HiloRow *own, int64 opening, int64 opening_id)
 {
@@ -115,6 +172,18 @@ check_known_opening(const HiloRow *own, int64 opening, int64 opening_id)
 			   "Stop this server, or drop it from the list of hosts.");
 }
 
+/*
+ * hilo_hub.lease(collection, count, known_opening, known_id): what a member's client.c calls.
+ *
+ * A lease is an ordinary claim of this server, of a range that is as large as asked for, or
+ * smaller near the limit.  counter_claim() has flushed it when it returns, and waited for the
+ * hub's standbys as synchronous_commit says: what is answered is never leased again.  If the
+ * answer does not arrive, its numbers are lost.
+ *
+ * The answer says which opening has leased the numbers, by the row as it was read before the claim.
+ * If the hub is resumed in between, the numbers are above the skip, or below it; in either
+ * case it is this server that has counted them, and it counts them once.
+ */
 PG_FUNCTION_INFO_V1(hilo_hub_lease);
 
 Datum
@@ -139,6 +208,8 @@ hilo_hub_lease(PG_FUNCTION_ARGS)
 	hub_require_open(&own);
 	if (!PG_ARGISNULL(2) && !PG_ARGISNULL(3))
 		check_known_opening(&own, PG_GETARG_INT64(2), PG_GETARG_INT64(3));
+
+	/* Without a name, the member only wants to know who answers. */
 	if (!PG_ARGISNULL(0))
 	{
 		char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
@@ -163,8 +234,15 @@ hilo_hub_lease(PG_FUNCTION_ARGS)
 }
 
 /*
- * Close the hub, or make this server one that is closed; from now on new counters begin at
- * this floor.
+ * Close the hub, or make this server one that is closed, and raise floor, where new counters
+ * begin, by as many numbers as counters skip.
+ *
+ * Both are one change of the row, because page 0 is locked by a session that creates a counter,
+ * while it reads this row: it sees either the old floor, and then its counter is in the list of
+ * hub_change_counters(); or the new one, and then the counter need not skip.
+ *
+ * A counter that is created has no rate of claims and no limit yet, so floor is raised by what such
+ * a counter would skip.  The first time there is nothing to skip, and floor stays 0.
  */
 static void
 begin_resume(const HubCounterChange *what)
@@ -183,6 +261,14 @@ begin_resume(const HubCounterChange *what)
 	(void) core->row_finish(&change);
 }
 
+/*
+ * hilo_hub.resume(skip): make this server the hub, and open it.  Returns how often it was opened.
+ * The head of this file tells the order, and why.
+ *
+ * A hub that is open where it was opened has nothing to skip, so the call does nothing unless it
+ * says how many.  A server that becomes a hub for the first time has had no predecessor, so it
+ * skips nothing either.
+ */
 PG_FUNCTION_INFO_V1(hilo_hub_resume);
 
 Datum
@@ -213,6 +299,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	what.count = PG_ARGISNULL(0) ? 0 : PG_GETARG_INT64(0);
 	what.skip = PG_ARGISNULL(0) ? own.hub != 0 : what.count > 0;
 
+	/* Close, skip, and only then open. */
 	begin_resume(&what);
 	HILO_FAILURE_POINT("resume begun");
 	(void) hub_change_counters(&what);
@@ -223,6 +310,8 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	namestrcpy(&change.row.node_tag, place);
 	table = RelationGetRelid(change.rel);
 	lsn = core->row_finish(&change);
+
+	/* This record is the last one, so to flush it flushes all skips as well. */
 	core->catalog_announce(table);
 	core->row_flush(lsn);
 	PG_RETURN_INT64(opening);
@@ -232,7 +321,11 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
  * Member
  */
 
-/* Find a foreign server that may be a hub, which the caller may use. */
+/*
+ * Raise an error unless there is a foreign server of that name, its wrapper is postgres_fdw, and
+ * the caller may use it.  It is looked for again for each question, because it may be
+ * altered or dropped; this is for those who mistype it.
+ */
 static void
 check_server(const char *name)
 {
@@ -249,6 +342,10 @@ check_server(const char *name)
 /*
  * Wait for the transactions that run now: none of them draws from a range of before when this
  * returns.
+ *
+ * A session compares generations with each draw, but receives messages only at the start of a
+ * transaction or when it locks something.  So a transaction that is under way may go on drawing
+ * from its range for as long as it only draws.  Autovacuum draws nothing, and may take long.
  */
 static void
 wait_for_transactions(void)
@@ -261,7 +358,13 @@ wait_for_transactions(void)
 		(void) VirtualXactLock(running[i], true);
 }
 
-/* Change all counters, tell all sessions, and wait until it is safe. */
+/*
+ * The second half of join and leave: change all counters, tell all sessions, and wait until no
+ * range of before is in use.  lsn is that of the row of server-side ids.
+ *
+ * The counters' records have to be on disk as well when this returns.  If a crash lost one of
+ * them, that counter would not be shared after a restart, and draw the hub's numbers.
+ */
 static void
 finish_sharing(Oid table, XLogRecPtr lsn, bool shared)
 {
@@ -273,6 +376,14 @@ finish_sharing(Oid table, XLogRecPtr lsn, bool shared)
 	wait_for_transactions();
 }
 
+/*
+ * hilo_hub.join(server): from now on, lease all counters from the hub behind that server.
+ *
+ * The hub is asked who it is before anything is changed, so that a mistake in the connection does
+ * not end local draws.  That this is the hub the administrator means is taken from him: a member
+ * may change its hub by joining another one.  But if it knows a later opening of the same hub,
+ * the server that answered is a former one, and is refused.
+ */
 PG_FUNCTION_INFO_V1(hilo_hub_join);
 
 Datum
@@ -313,6 +424,11 @@ hilo_hub_join(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/*
+ * hilo_hub.leave(): count for itself again.  Counters go on above all that was leased, because max
+ * of a member's row is the end of its last lease.  That other servers draw the same numbers from
+ * now on is what the caller wants.  Returns false if there is nothing to leave.
+ */
 PG_FUNCTION_INFO_V1(hilo_hub_leave);
 
 Datum
@@ -335,6 +451,10 @@ hilo_hub_leave(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
+/*
+ * hilo_hub.keep_local(collection): count one collection or identity here, until the next join.
+ * Ranges of it that were leased end, as with any new epoch; the next number is above them.
+ */
 PG_FUNCTION_INFO_V1(hilo_hub_keep_local);
 
 Datum
@@ -364,7 +484,10 @@ hilo_hub_keep_local(PG_FUNCTION_ARGS)
  * View
  */
 
-/* What the server is, in words. */
+/*
+ * What the server is, in words.  On a standby the timeline to which it would write is not known, so
+ * its place cannot be compared.
+ */
 static const char *
 state_of(const HiloRow *own)
 {
@@ -381,7 +504,10 @@ state_of(const HiloRow *own)
 		psprintf("closed hub: opened as %s, is %s", HUB_NOTED(own), place);
 }
 
-/* hilo_hub._leases(): the server itself, without a collection, and its shared counters. */
+/*
+ * hilo_hub._leases(), on which the view hilo_hub.leases is built: a row for the server itself,
+ * without a collection, and one for each of its shared counters.
+ */
 PG_FUNCTION_INFO_V1(hilo_hub_leases);
 
 Datum

@@ -3,10 +3,33 @@
  * member.c
  *	  A member: draws from counters that a hub counts.
  *
- * A lease becomes max of the counter's row here, and a piece of the pool, from which all
- * sessions of the server draw.  So whatever becomes of the pool, numbers are lost, but none
- * comes again.  A lease is asked for when less than half of one is left, by one session at a
- * time; a draw waits for it only if it has no numbers.
+ * What happens to one lease, in order:
+ *
+ * 1. A session takes a range from the pool, and sees that less than half of a lease is left
+ *	  there (hub_member_taken()), or finds that the pool has not got what it wants
+ *	  (hub_member_claim()).  It takes the lock of the counter's leases, so that one session
+ *	  asks at a time.  In the first case the others go on drawing from the pool, and this one
+ *	  asks briefly; in the second all wait, because they have no numbers.
+ * 2. It asks the hub for a range (client.c).  No lock on any row or page is held meanwhile.  The
+ *	  hub has claimed the range, and flushed that, before it answers.
+ * 3. note_opening() compares who answered with what this member knows of its hub.  A later
+ *	  opening is noted; an earlier one is refused, now and for ever.
+ * 4. take_in() makes the end of the range max of the counter's row here, as if this server
+ *	  had claimed it.  It refuses a range that is not above max, because those numbers were
+ *	  drawn here already.
+ * 5. It reads once more which opening is known.  If a later one was noted in the meantime, by a
+ *	  session that had asked for another counter, then the range may be one that the later
+ *	  opening leases again: it becomes a gap.
+ * 6. The range goes into the pool, or what the session wants is cut out of it and the rest goes
+ *	  there.  Before a number is shown, the change of the row is on disk.
+ *
+ * So the row remembers all leases in one number, and the pool is only a convenience: whatever
+ * becomes of it, after a crash or when it is full, numbers are lost, but none comes again.
+ *
+ * Why are an answer's numbers safe to use after step 5?  A hub that resumes has skipped all
+ * numbers that its former opening may have leased, so the numbers of one opening are not leased
+ * by another.  Only a former hub that still runs, or has come back, may lease numbers that a
+ * later opening leases as well; and a member that knows the later one does not take them.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,10 +45,16 @@
 #include "failure_point.h"
 #include "member.h"
 
-/* How long a session that has numbers waits for a lease at most, in milliseconds. */
+/*
+ * How long a session that has numbers waits for a lease at most, in milliseconds.  It asks for the
+ * others, but is a draw of its own that should not take long.
+ */
 #define AHEAD_TIMEOUT	1000
 
-/* How long sessions that have numbers do not ask after a failure, in milliseconds. */
+/*
+ * How long sessions that have numbers do not ask after an attempt, in milliseconds: otherwise,
+ * while the hub is away, each draw would take as long as a connection that fails.
+ */
 #define PAUSE			1000
 
 /*
@@ -44,7 +73,8 @@ int			hub_timeout = 5000;
 
 /*
  * How many numbers a lease should have: half as many as were leased in the last hour, so that
- * leases grow where they are used up quickly; but at least what the setting says.
+ * leases grow where they are used up quickly, and a member has numbers for about half an hour if
+ * the hub is away; but at least what the setting says.
  */
 static int64
 lease_size(const HiloRow *row)
@@ -58,7 +88,14 @@ lease_size(const HiloRow *row)
 	return Max(Min(size, (row->max_value - row->max) / JUMP_SHARE), 1);
 }
 
-/* Become the session that asks for leases of a counter; false: another one is, and told not to wait. */
+/*
+ * Become the session that asks for leases of a counter.  Returns false if another session is, and
+ * this one was told not to wait.
+ *
+ * The lock is one of the heavyweight ones, so that waiting for it can be cancelled, ends with
+ * lock_timeout, and is seen in pg_locks; after an error it is released with the transaction.
+ * Two names with the same hash only wait for each other.
+ */
 static bool
 lock_asking(const char *name, bool wait, LOCKTAG *tag)
 {
@@ -69,8 +106,17 @@ lock_asking(const char *name, bool wait, LOCKTAG *tag)
 }
 
 /*
- * What this member knows of the hub must agree with an answer: a later opening is noted.  Once
- * it is, the answers of earlier ones are refused.
+ * Compare an answer with what this member knows of its hub.  A later opening is noted; once it is,
+ * the answers of earlier ones are refused.  Returns false if the answer must not be used.
+ *
+ * - Another hub's numbers have nothing to do with those that were leased so far.
+ * - A lower opening is that of a former hub: a primary that runs on after its standby was
+ *	 promoted, or one that was restored.
+ * - The same opening with another random number means that two copies of a hub were opened, each
+ *	 of which counted one up.  Which of them is right only a person can tell.
+ *
+ * The row is changed before any number of the new opening is used, and its record is flushed
+ * together with the lease's, which comes later in the WAL.
  */
 static bool
 note_opening(const HubAnswer *answer, HubFailure *failure)
@@ -100,7 +146,11 @@ note_opening(const HubAnswer *answer, HubFailure *failure)
 		hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", problem);
 }
 
-/* True if what note_opening() has found still holds. */
+/*
+ * True if what note_opening() has found still holds.  The row of the lease is written by now.  So
+ * a session that notes a later opening either does so after this, and then all that it takes in
+ * is above the lease, or is seen here.
+ */
 static bool
 is_still_known(const HubAnswer *answer)
 {
@@ -110,7 +160,13 @@ is_still_known(const HubAnswer *answer)
 		own.opening == answer->opening && own.opening_id == answer->opening_id;
 }
 
-/* Check that a lease may be taken into the row, which is locked. */
+/*
+ * Check that a lease may be taken into the row, which is locked.
+ *
+ * A hub that leases numbers which this member has drawn already does not know of them: it was
+ * set up anew, or the member has counted for itself before.  One that is far ahead would use the
+ * counter up.  Neither mends itself, so the message says what to do.
+ */
 static bool
 check_lease(const HiloRow *row, const HubAnswer *answer, const char *name, HubFailure *failure)
 {
@@ -129,8 +185,10 @@ check_lease(const HiloRow *row, const HubAnswer *answer, const char *name, HubFa
 }
 
 /*
- * Take a lease in: make it max of the row, and *piece a claim as of this server.  An answer
- * that was overtaken by a later opening meanwhile becomes a gap.
+ * Take a lease in: make it max of the row, and *piece a claim as of this server.  Returns false if
+ * it cannot be used; if it was overtaken by a later opening meanwhile, it becomes a gap.
+ *
+ * The rate is kept as a claim keeps it, because the size of the next lease follows from it.
  */
 static bool
 take_in(HiloRowRef *ref, const HubAnswer *answer, HiloClaim *piece, HubFailure *failure)
@@ -171,7 +229,8 @@ take_in(HiloRowRef *ref, const HubAnswer *answer, HiloClaim *piece, HubFailure *
 
 /*
  * Get a lease of about so many numbers.  The session is the one that asks.  What went wrong is
- * noted for the view, and for sessions that wait.
+ * noted in the pool's shared memory, for the view, and for sessions that wait: they fail with
+ * the same message, instead of asking a hub that is away one after another.
  */
 static bool
 get_lease(HiloRowRef *ref, int64 count, int timeout, HiloClaim *piece, HubFailure *failure)
@@ -190,7 +249,10 @@ get_lease(HiloRowRef *ref, int64 count, int timeout, HiloClaim *piece, HubFailur
  * Draw
  */
 
-/* Take wanted numbers from the pool. */
+/*
+ * Take wanted numbers from the pool.  The row is read before, so that pieces of an earlier epoch
+ * are not taken.  Returns false if the pool has not got them.
+ */
 static bool
 take_pooled(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row, HiloClaim *claim)
 {
@@ -200,7 +262,10 @@ take_pooled(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloR
 	return core->pool_take(ref->name, row, wanted, claim);
 }
 
-/* Raise the error that there are no numbers, because of a failure. */
+/*
+ * Raise the error that there are no numbers, because of a failure.  Programs expect 2200H at the
+ * end of a counter; everything else is 55000, whatever the connection has failed with.
+ */
 static void
 report_failure(const char *name, const HubFailure *failure)
 {
@@ -212,8 +277,9 @@ report_failure(const char *name, const HubFailure *failure)
 }
 
 /*
- * Cut what is wanted out of a new lease, and put the rest into the pool.  Raises an error if it
- * has not got that: no number above those that are ids here, or too few for a block.
+ * Cut what is wanted out of a new lease, and put the rest into the pool: what is below it, because
+ * a higher number or an aligned block was wanted, and what is above it.  Raises an error if the
+ * lease has not got that: no number above those that are ids here, or too few for a block.
  */
 static void
 cut_lease(const char *name, const HiloWanted *wanted, const HiloClaim *piece, HiloClaim *claim)
@@ -245,8 +311,11 @@ cut_lease(const char *name, const HiloWanted *wanted, const HiloClaim *piece, Hi
 }
 
 /*
- * Get wanted numbers by a lease.  Sessions that need one wait for the first of them, which asks
- * for all; when it fails, so do they.
+ * Get wanted numbers by a lease.
+ *
+ * Sessions that need one wait for the first of them, which asks for all.  When a session's turn
+ * comes, it first looks into the pool again, where the first one has put its lease.  If an
+ * attempt has failed since this session began to wait, it fails as well.
  */
 static void
 claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
@@ -268,8 +337,15 @@ claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, Hi
 			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", note.failure);
 			report_failure(ref->name, &failure);
 		}
+
+		/* An aligned block may begin anywhere in the first half of the lease. */
 		if (wanted->alignment > 1)
 			count = 2 * count;
+
+		/*
+		 * Ask for more than this session needs only if the pool has room for
+		 * it.
+		 */
 		if (core->pool_keep(ref->name))
 			count = Max(count, lease_size(row));
 		if (!get_lease(ref, count, hub_timeout, &piece, &failure))
@@ -287,6 +363,13 @@ needs_more(const char *name, const HiloRow *row)
 	return core->pool_count(name, row) < lease_size(row) / 2 && core->pool_keep(name);
 }
 
+/*
+ * The questions are in order of their cost, since this is called for each range that a session
+ * takes from the pool.  The last one is asked again under the lock, because the session that had
+ * it may just have brought a lease.
+ *
+ * No error of the hub is raised here: this session has its numbers.  A request to cancel is.
+ */
 void
 hub_member_taken(HiloRowRef *ref, const HiloRow *row)
 {
@@ -305,6 +388,10 @@ hub_member_taken(HiloRowRef *ref, const HiloRow *row)
 	(void) LockRelease(&tag, ExclusiveLock, false);
 }
 
+/*
+ * The numbers are claimed on disk on the hub, but the row here has to be flushed as well: without
+ * it this server would, after a crash, not know that they were drawn.
+ */
 void
 hub_member_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
 				 HiloClaim *claim)
