@@ -32,7 +32,7 @@ include $(PGXS)
 # What the SQL and isolation tests show must not depend on the clock.  The servers of TAP
 # tests have settings of their own.
 ifndef TAP_TESTS
-installcheck: export PGOPTIONS += -c hilo.range_size=32 -c hilo.max_range_size=32
+installcheck: export PGOPTIONS += -c hilo.debug_range_size=32 -c hilo.max_range_size=32
 endif
 
 # PGXS does not track headers.

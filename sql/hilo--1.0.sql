@@ -779,7 +779,7 @@ COMMENT ON COLUMN hilo.status.numbers_per_hour IS
     'numbers claimed per hour, judging by the last hours';
 COMMENT ON COLUMN hilo.status.time_left IS
     'how long they last at that rate; null: over 10,000 years';
-COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: hilo.range_size applies';
+COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: hilo.debug_range_size applies';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag; null: hilo.node_tag applies';
 COMMENT ON COLUMN hilo.status.separator IS 'separator; null: hilo.identity_parts_separator';

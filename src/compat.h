@@ -72,6 +72,14 @@ typedef RelFileNode RelFileLocator;
 	 pg_foreign_server_aclcheck(object, role, mode))
 #endif
 
+/* What pg_get_loaded_modules() says of a library, and the magic that all of them have. */
+#define HILO_VERSION	"1.0.0"
+#if PG_VERSION_NUM >= 180000
+#define HILO_MODULE_MAGIC(library)	PG_MODULE_MAGIC_EXT(.name = library,.version = HILO_VERSION)
+#else
+#define HILO_MODULE_MAGIC(library)	PG_MODULE_MAGIC
+#endif
+
 /* Allocate memory for the extra value of a check hook; NULL: out of memory. */
 static inline void *
 hilo_guc_malloc(size_t size)

@@ -140,6 +140,9 @@ hilo_settings_init(void)
 							 "If off, hilo.seed() and hilo.configure() create them.",
 							 &hilo_auto_create, hilo_auto_create, PGC_SUSET, 0,
 							 NULL, NULL, NULL);
+	define_size("hilo.debug_range_size", "Sets the smallest number of ids claimed at a time.",
+				"For tests, whose results must not depend on the clock: without it, ranges begin with one number.",
+				&hilo_min_range_size, PGC_USERSET);
 	define_text("hilo.identity_parts_separator",
 				"Sets the character between collection and number.", NULL,
 				&hilo_identity_parts_separator, check_separator, assign_part_of_id);
@@ -149,9 +152,6 @@ hilo_settings_init(void)
 				"Sets the tag of this server, which follows the number in an id.",
 				"A tag consists of letters, digits and underscores. If it is empty, ids have no tag.",
 				&hilo_node_tag, check_node_tag, assign_node_tag);
-	define_size("hilo.range_size", "Sets the smallest number of ids claimed at a time.",
-				"If it exceeds hilo.max_range_size, that setting takes precedence.",
-				&hilo_min_range_size, PGC_USERSET);
 	DefineCustomBoolVariable("hilo.sequences",
 							 "Lets nextval() in queries, and identity columns, draw as hilo.nextval() does.",
 							 "In a database without the extension, this does nothing.",

@@ -14,7 +14,7 @@
 extern char *hilo_node_tag;
 extern char *hilo_server_prefix;
 extern char *hilo_identity_parts_separator;
-extern int	hilo_min_range_size;	/* hilo.range_size */
+extern int	hilo_min_range_size;	/* hilo.debug_range_size */
 extern int	hilo_max_range_size;
 extern bool hilo_auto_create;	/* true: a draw may create a counter */
 extern bool hilo_sequences;		/* true: nextval in queries is ours */

@@ -18,7 +18,7 @@
 #include "node.h"
 #include "setting.h"
 
-PG_MODULE_MAGIC;
+HILO_MODULE_MAGIC("hilo");
 
 extern PGDLLEXPORT void _PG_init(void);
 

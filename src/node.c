@@ -125,5 +125,5 @@ hilo_node_refuse(const char *what, const char *name)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("cannot draw from %s \"%s\" on a Citus worker", what, name),
 			 errdetail("It is counted on the coordinator, and would give the same numbers here."),
-			 errhint("Insert through the coordinator.")));
+			 errhint("Insert through the coordinator, or lease numbers of collections with hilo_hub.join().")));
 }

@@ -221,7 +221,7 @@ copy_checkout
 
 # What the tests show must not depend on the clock; those of sizes set other values.
 EXTRA_SETTINGS="${EXTRA_SETTINGS:-}
-hilo.range_size = 32
+hilo.debug_range_size = 32
 hilo.max_range_size = 32"
 say "== $("$pg_config" --version)"
 if [ "$which" != files ]; then

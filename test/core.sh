@@ -51,7 +51,7 @@ run_core "shared_preload_libraries = 'hilo'" 'CREATE EXTENSION hilo' "$work/with
 say "== with hilo.sequences = on"
 run_core "shared_preload_libraries = 'hilo'
 hilo.sequences = on
-hilo.range_size = 32
+hilo.debug_range_size = 32
 hilo.max_range_size = 32" 'CREATE EXTENSION hilo' "$work/on"
 
 # Two queries list functions that run with the rights of their owner, and those that share

@@ -105,7 +105,7 @@ build
 # themselves write WAL.  With the second, there are ranges to be seen from the first draw on.
 start_server <<SETTINGS
 wal_writer_delay = 10s
-hilo.range_size = 32
+hilo.debug_range_size = 32
 SETTINGS
 say "It is in $work, listens on a socket there, and is removed at the end."
 

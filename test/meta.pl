@@ -108,6 +108,9 @@ push @wrong, "hilo.control says version $default"
 push @wrong, "file of hilo is not of version $default"
   unless $meta->{provides}{hilo}{file} eq "sql/hilo--$default.sql";
 
+my ($compiled) = contents('src/compat.h') =~ /^#define HILO_VERSION\s+"(.*)"$/m;
+push @wrong, "src/compat.h says version $compiled" unless $compiled eq $meta->{version};
+
 my ($changed) = contents('CHANGELOG.md') =~ /^## (\S+)/m;
 push @wrong, "CHANGELOG.md begins with $changed" unless $changed eq $meta->{version};
 my ($packaged) = contents('debian/changelog') =~ /^\S+ \((.*)-[^-]*\)/;

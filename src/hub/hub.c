@@ -69,7 +69,7 @@
 #include "member.h"
 #include "state.h"
 
-PG_MODULE_MAGIC;
+HILO_MODULE_MAGIC("hilo_hub");
 
 extern PGDLLEXPORT void _PG_init(void);
 extern PGDLLEXPORT Datum hilo_hub_wing(PG_FUNCTION_ARGS);
@@ -407,14 +407,22 @@ hilo_hub_join(PG_FUNCTION_ARGS)
 				(errcode(failure.sqlstate),
 				 errmsg("could not join the hub behind server \"%s\"", server),
 				 errdetail("%s", failure.message)));
-	if (answer.hub == own.hub &&
-		(answer.opening < own.opening ||
-		 (answer.opening == own.opening && answer.opening_id != own.opening_id)))
-		refuse("another server is known as the hub",
-			   "If that one is stopped, resume the one that answered with SELECT hilo_hub.resume().");
 
+	/*
+	 * Only now, because another session may have heard of a later opening
+	 * meanwhile.
+	 */
 	hub_change_own_row(&change);
+	if (answer.hub == change.row.hub &&
+		(answer.opening < change.row.opening ||
+		 (answer.opening == change.row.opening && answer.opening_id != change.row.opening_id)))
+	{
+		core->row_abandon(&change);
+		refuse("another server is known as the hub",
+			   "If that one is stopped, run SELECT hilo_hub.resume(0) on the one that answered.");
+	}
 	change.row.flags |= HILO_ROW_SHARED;
+	change.row.floor = 0;
 	change.row.hub = answer.hub;
 	change.row.opening = answer.opening;
 	change.row.opening_id = answer.opening_id;
@@ -444,7 +452,10 @@ hilo_hub_leave(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(false);
 	hub_change_own_row(&change);
 	change.row.flags &= ~(HILO_ROW_SHARED | HILO_ROW_HUB);
-	change.row.hub = change.row.opening = change.row.opening_id = change.row.floor = 0;
+
+	/* One that was a hub itself is still that hub, should it be resumed. */
+	if (hub_role(&own) == HUB_MEMBER)
+		change.row.hub = change.row.opening = change.row.opening_id = 0;
 	memset(&change.row.node_tag, 0, sizeof(NameData));
 	table = RelationGetRelid(change.rel);
 	finish_sharing(table, core->row_finish(&change), false);
@@ -462,11 +473,15 @@ hilo_hub_keep_local(PG_FUNCTION_ARGS)
 {
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	HiloRowRef	ref = {.name = name};
+	HiloRow		own;
 	HiloRowChange change;
 	Oid			table;
 	XLogRecPtr	lsn;
 
 	PreventCommandIfReadOnly("hilo_hub.keep_local()");
+	own = hub_own_row();
+	if (hub_role(&own) == HUB_ITSELF)
+		refuse("this server is a hub", "Call this on a member.");
 	(void) core->check_row_name(name, NULL);
 	(void) core->row_find(&change, &ref, HILO_ROW_CREATE);
 	change.row.flags &= ~HILO_ROW_SHARED;

@@ -133,7 +133,7 @@ note_opening(const HubAnswer *answer, HubFailure *failure)
 	else if (answer->opening < own->opening)
 		problem = "the server that answered is not the hub any more: a later one is known";
 	else if (answer->opening == own->opening && answer->opening_id != own->opening_id)
-		problem = "two servers were opened as the hub: stop one of them, and resume the other";
+		problem = "two servers were opened as the hub: stop one of them, and run SELECT hilo_hub.resume(0) on the other";
 	if (problem == NULL && answer->opening > own->opening)
 	{
 		own->opening = answer->opening;

@@ -136,10 +136,10 @@ hub_require_open(const HiloRow *own)
 int64
 hub_skip(const HubCounterChange *what, const HiloRow *row)
 {
-	int64		count = what->count > 0 ? what->count :
-		Max(LEAST_SKIP, (int64) Min(2 * row->claim_rate, (double) PG_INT32_MAX));
+	int64		left = row->max_value - row->max;
+	int64		lost = Max(LEAST_SKIP, (int64) Min(2 * row->claim_rate, (double) PG_INT32_MAX));
 
-	return !what->skip ? 0 : Min(count, (row->max_value - row->max) / SKIP_SHARE);
+	return !what->skip ? 0 : what->count > 0 ? Min(what->count, left) : Min(lost, left / SKIP_SHARE);
 }
 
 /*

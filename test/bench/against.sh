@@ -71,7 +71,7 @@ SETTINGS
 # run it before; what an empty loop takes is measured with it: number, statement.
 statement() {
     as_user "$bindir/psql" -X -v ON_ERROR_STOP=1 -Atq <<SQL || die "The benchmark failed."
-SET hilo.range_size = 1048576;
+SET hilo.debug_range_size = 1048576;
 $2 \\g /dev/null
 SELECT cpu() AS began \\gset
 $2 \\g /dev/null
@@ -109,7 +109,7 @@ measure_collections() {
     next=$(cat "$all/$kind/tmp/next")
     table=$(sql "SELECT CASE WHEN to_regclass('hilo.hilo') IS NULL THEN 'public.hilo' ELSE 'hilo.hilo' END")
     note "b first draw of 100,000 collections, ns" "$(as_user "$bindir/psql" -X -v ON_ERROR_STOP=1 -Atq <<SQL
-SET hilo.range_size = 1;
+SET hilo.debug_range_size = 1;
 SELECT cpu() AS began \\gset
 SELECT count($next('many' || x)) FROM generate_series(1, 100000) x \\g /dev/null
 SELECT round((cpu() - :began) / 1e5);

@@ -174,7 +174,7 @@ measure_collections() {
         part "   $count collections"
         psql_as_user -v count="$count" -v draws="$collection_draws" -v claims="$claims" -v rounds="$rounds" <<'SQL'
 \set QUIET on
-SET hilo.range_size = 1048576;
+SET hilo.debug_range_size = 1048576;
 CREATE TEMP TABLE had AS SELECT count(*) AS rows FROM hilo.hilo;
 CREATE TEMP TABLE names AS SELECT format('many%s_%s', :count, i) AS name FROM generate_series(1, :count) i;
 SELECT clock_timestamp() AS began \gset

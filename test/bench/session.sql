@@ -86,7 +86,7 @@ INSERT INTO bench.candidate (part, name, query, afterwards, base, n)
 CALL bench.run('session', 0, :rounds, true);
 CALL bench.run('procedure', 0, :rounds, true);
 -- Large ranges from the start: no claims in what is counted.
-SET hilo.range_size = 1048576;
+SET hilo.debug_range_size = 1048576;
 CALL bench.run('digits', 0, 2 * :rounds, true);
 CALL bench.run('names', 0, :rounds, true);
 DROP TABLE names;

@@ -60,7 +60,7 @@ export COPT
 build
 start_server <<'CONF'
 autovacuum = off
-hilo.range_size = 1
+hilo.debug_range_size = 1
 hilo.max_range_size = 1
 CONF
 run_sql() { as_user "$bindir/psql" -X -q -A -t -v ON_ERROR_STOP=1 -d "${1:-postgres}" >"$work/tmp/psql.log" 2>&1 ||

@@ -301,7 +301,7 @@ DECLARE
     -- Where the library is loaded before there is an encoding, ASCII.
     odd text := CASE WHEN fuzz.preloaded() THEN '~' ELSE convert_from(CASE getdatabaseencoding() WHEN 'UTF8' THEN '\xc2b7'::bytea ELSE '\xb7' END, getdatabaseencoding()) END;
 BEGIN
-    PERFORM set_config('hilo.range_size', sizes[1 + floor(random() * 6)::int], true),
+    PERFORM set_config('hilo.debug_range_size', sizes[1 + floor(random() * 6)::int], true),
         set_config('hilo.max_range_size', sizes[1 + floor(random() * 6)::int], true),
         set_config('hilo.auto_create', (random() < 0.8)::text, true),
         set_config('hilo.node_tag', (ARRAY['A', '', '_', repeat('Z', 32)])[1 + floor(random() * 4)::int], true),

@@ -32,11 +32,11 @@ SELECT size_for(600000, now()), size_for(1048576, now()), size_for(9223372036854
 SET hilo.max_range_size = 100;
 SELECT size_for(0, NULL), size_for(60, now()), size_for(1000, NULL), size_for(1000, '-infinity');
 -- The smallest is 32, whatever the setting.
-SET hilo.range_size = 200;
+SET hilo.debug_range_size = 200;
 SELECT size_for(0, NULL), size_for(1, '-infinity');
 SET hilo.max_range_size = 1048576;
 SELECT size_for(0, NULL), size_for(1, '-infinity');
-RESET hilo.range_size;
+RESET hilo.debug_range_size;
 -- 30 s, whatever the setting of sessions is.
 SET hilo.max_range_size = 200;
 SELECT size_for(100, now() - interval '20 s');

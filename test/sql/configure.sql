@@ -23,9 +23,9 @@ SET hilo.max_range_size = 3;
 SELECT last_size FROM hilo.next_range('conf');
 SELECT last_size FROM hilo.next_range('conf_other');
 RESET hilo.max_range_size;
-SET hilo.range_size = 2;
+SET hilo.debug_range_size = 2;
 SELECT last_size FROM hilo.next_range('conf');
-RESET hilo.range_size;
+RESET hilo.debug_range_size;
 -- One by one.
 SELECT hilo.configure('conf_one', range_size => 1, max_range_size => 1);
 SELECT hilo_next_number('conf_one'), hilo_next_number('conf_one');

@@ -251,12 +251,12 @@ SET hilo.identity_parts_separator = '';
 SET hilo.identity_parts_separator = '//';
 SET hilo.identity_parts_separator = 'é/';
 SET hilo.identity_parts_separator = E'\t';
-SET hilo.range_size = 0;
-SET hilo.range_size = -1;
+SET hilo.debug_range_size = 0;
+SET hilo.debug_range_size = -1;
 SET hilo.max_range_size = 0;
 SELECT hilo_next('settings');
 SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), current_setting('hilo.identity_parts_separator'),
-	current_setting('hilo.range_size'), current_setting('hilo.max_range_size');
+	current_setting('hilo.debug_range_size'), current_setting('hilo.max_range_size');
 SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 SELECT hilo_next('settings');
 RESET hilo.node_tag;

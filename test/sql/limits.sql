@@ -55,9 +55,9 @@ SELECT i, low - (9223372036854775807 - 6400) AS nth, last_size FROM generate_ser
 -- A limit of the collection's own.
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('tickets', 0, 640), ('pair', 5, 7), ('full', 7, 7), ('int', 2147483600, 2147483647);
 SELECT i, low, high FROM generate_series(1, 4) i, hilo.next_range('tickets', 100 * i);
-SET hilo.range_size = 1000;
+SET hilo.debug_range_size = 1000;
 SELECT count(DISTINCT hilo_next_number('tickets')), max(hilo_last_number('tickets')) FROM generate_series(1, 640 - 38);
-RESET hilo.range_size;
+RESET hilo.debug_range_size;
 SELECT hilo_next_number('tickets');
 SELECT max FROM hilo.hilo WHERE collection = 'tickets';
 SELECT hilo_next_number('pair'), hilo_next_number('pair');

@@ -111,10 +111,10 @@ SET hilo.node_tag = 'B';
 SET hilo.server_prefix = 'x/';
 SET hilo.identity_parts_separator = ':';
 SET hilo.max_range_size = 5000000;
-SET hilo.range_size = 64;
+SET hilo.debug_range_size = 64;
 SET hilo.sequences = on;
 SELECT low, last_size FROM hilo.next_range('own');
-RESET hilo.range_size;
+RESET hilo.debug_range_size;
 RESET SESSION AUTHORIZATION;
 
 -- Not even before the library is loaded.
@@ -122,10 +122,10 @@ RESET SESSION AUTHORIZATION;
 SET SESSION AUTHORIZATION regress_hilo_user;
 SET hilo.node_tag = 'B';
 SET hilo.max_range_size = 5000000;
-SET hilo.range_size = 40;
+SET hilo.debug_range_size = 40;
 SELECT hilo_next('own');
 SHOW hilo.max_range_size;
-SHOW hilo.range_size;
+SHOW hilo.debug_range_size;
 RESET SESSION AUTHORIZATION;
 
 -- Once granted, it works.

@@ -36,7 +36,7 @@ SELECT hilo_next_number('orders_64');
 SELECT max FROM hilo.hilo WHERE collection = 'orders_64';
 
 -- Used up within 0.1 s: doubled, from range_size to max_range_size.
-SET hilo.range_size = 4;
+SET hilo.debug_range_size = 4;
 SET hilo.max_range_size = 700;
 CREATE TEMPORARY TABLE grown AS SELECT size, lag(size) OVER (ORDER BY low) AS last FROM ranges_of('growing', 20000);
 SELECT min(size), max(size), count(*) FILTER (WHERE size NOT IN (least(last * 2, 700), last, greatest(last / 2, 4))) AS other FROM grown;
@@ -49,12 +49,12 @@ SELECT size AS last FROM capped ORDER BY low DESC LIMIT 1 \gset
 SELECT pg_sleep(0.21);
 SELECT size = greatest(:last / 2, 4) AS halved FROM ranges_of('growing', 1);
 -- The first one has range_size; where max_range_size is smaller, that one counts.
-SET hilo.range_size = 5;
+SET hilo.debug_range_size = 5;
 SELECT * FROM ranges_of('small', 1);
-SET hilo.range_size = 50;
+SET hilo.debug_range_size = 50;
 SET hilo.max_range_size = 7;
 SELECT * FROM ranges_of('clamped', 15);
-RESET hilo.range_size;
+RESET hilo.debug_range_size;
 RESET hilo.max_range_size;
 -- Each collection has a size of its own.
 SELECT * FROM ranges_of('other', 1);

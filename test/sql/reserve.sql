@@ -16,9 +16,9 @@ SELECT * FROM hilo_reserve('blocks', 3);
 ROLLBACK;
 SELECT * FROM hilo_reserve('blocks', 3);
 -- Neither the size rule nor the session's setting matters, up to the maximum size.
-SET hilo.range_size = 1000;
+SET hilo.debug_range_size = 1000;
 SELECT high - low + 1 AS size FROM hilo_reserve('blocks', 2);
-RESET hilo.range_size;
+RESET hilo.debug_range_size;
 SELECT high - low + 1 AS size FROM hilo_reserve('blocks', 1048576);
 SELECT low, high, hilo_format('formatted', low) AS first_id FROM hilo_reserve('formatted', 3);
 

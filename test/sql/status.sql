@@ -1,7 +1,7 @@
 -- The view hilo.status: the state of each collection, and how long its numbers will last.
 
 SET hilo.max_range_size = 1048576;
-SET hilo.range_size = 10;
+SET hilo.debug_range_size = 10;
 
 -- Claims of every kind count; numbers that went back are subtracted from the rate; what a session left is in the pool.
 SELECT hilo_next_number('stat');
@@ -63,7 +63,7 @@ SELECT hilo_next_number('stat_pooled');
 SELECT pooled FROM hilo.status WHERE collection = 'stat_pooled';
 \c -
 SET hilo.max_range_size = 1048576;
-SET hilo.range_size = 10;
+SET hilo.debug_range_size = 10;
 \set VERBOSITY terse
 DO $$ BEGIN WHILE EXISTS (SELECT FROM hilo.status WHERE collection = 'stat_pooled' AND pooled = 0) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$;
 SELECT max, pooled FROM hilo.status WHERE collection = 'stat_pooled';

@@ -18,7 +18,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 # Small ranges make claims frequent.
 my $settings = <<'SETTINGS';
 synchronous_commit = off
-hilo.range_size = 3
+hilo.debug_range_size = 3
 hilo.max_range_size = 3
 SETTINGS
 

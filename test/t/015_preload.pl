@@ -35,7 +35,7 @@ my $all = 'hilo.auto_create superuser
 hilo.identity_parts_separator superuser
 hilo.max_range_size superuser
 hilo.node_tag superuser
-hilo.range_size user
+hilo.debug_range_size user
 hilo.sequences user
 hilo.server_prefix superuser';
 
@@ -55,7 +55,7 @@ sql(q{CREATE ROLE plain LOGIN; ALTER DATABASE postgres SET hilo.node_tag = 'B'; 
 		like($out, qr{^optional/\d+-A$}, 'and the default');
 	}
 	like(sql(q{SELECT hilo_next('optional')}), qr{^optional/\d+-Z$}, 'from a superuser it counts');
-	local $ENV{PGOPTIONS} = '-c hilo.auto_create=on -c hilo.range_size=3';
+	local $ENV{PGOPTIONS} = '-c hilo.auto_create=on -c hilo.debug_range_size=3';
 	like($node->safe_psql('postgres', q{SELECT hilo_next('optional')}, @as_plain), qr{^optional/\d+-B$}, 'so do settings that the role may set');
 }
 sql(q{ALTER DATABASE postgres RESET hilo.node_tag});

@@ -59,7 +59,7 @@ is( $node->safe_psql('postgres',
 is( draw_at_once(
 		1,
 		q{INSERT INTO drawn SELECT 33, 'c', hilo_next_number('c') FROM generate_series(1, 5000)},
-		'hilo.range_size' => 100000, 'hilo.max_range_size' => 100000),
+		'hilo.debug_range_size' => 100000, 'hilo.max_range_size' => 100000),
 	'',
 	'one session draws alone');
 is( $node->safe_psql('postgres',
@@ -94,7 +94,7 @@ foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
 			40,
 			qq{BEGIN ISOLATION LEVEL $level;
 			   COPY (SELECT \$session, '$name' || i, hilo_next_number('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 5)) TO '$dir/\$session';
-			   SELECT CASE WHEN \$session % 2 = 0 THEN set_config('hilo.range_size', '1', true) END;
+			   SELECT CASE WHEN \$session % 2 = 0 THEN set_config('hilo.debug_range_size', '1', true) END;
 			   COPY (SELECT \$session, '$name' || i, hilo_next_number('$name' || i) FROM generate_series(1, 10) i CROSS JOIN generate_series(1, 50)) TO '$dir/more\$session';
 			   ROLLBACK}),
 		'',

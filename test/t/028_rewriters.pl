@@ -40,7 +40,7 @@ $node->safe_psql('postgres', q{
 my $script = $PostgreSQL::Test::Utils::tmp_check . '/rewriters.bench';
 append_to_file($script, q{
 \set c random(1, 60)
-SET hilo.range_size = 1;
+SET hilo.debug_range_size = 1;
 SET hilo.max_range_size = 1;
 INSERT INTO drawn VALUES ('c' || :c, hilo_next_number('c' || :c));
 INSERT INTO drawn VALUES ('i' || :c % 10, next_identity_for('i' || :c % 10));

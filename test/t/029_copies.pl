@@ -94,7 +94,7 @@ sub draw
 }
 
 sql('postgres', 'CREATE ROLE someone; CREATE EXTENSION hilo');
-my @sessions = map { session($node, 'hilo.range_size' => 4, 'hilo.max_range_size' => 4) } 1 .. 3;
+my @sessions = map { session($node, 'hilo.debug_range_size' => 4, 'hilo.max_range_size' => 4) } 1 .. 3;
 foreach my $command (
 	'ALTER DATABASE postgres CONNECTION LIMIT 50',
 	'ALTER DATABASE postgres OWNER TO someone',

@@ -11,7 +11,7 @@ use Test::More;
 
 my $node = failure_node('points', <<'SETTINGS');
 # Much room, so that each statement draws from a claim of its own.
-hilo.range_size = 4
+hilo.debug_range_size = 4
 hilo.max_range_size = 4
 SETTINGS
 $node->safe_psql('postgres', <<'SQL');

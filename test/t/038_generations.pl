@@ -34,7 +34,7 @@ $node->init;
 $node->append_conf('postgresql.conf', <<"SETTINGS");
 dynamic_library_path = '$libdir:\$libdir'
 autovacuum = off
-hilo.range_size = 4
+hilo.debug_range_size = 4
 hilo.max_range_size = 4
 SETTINGS
 $node->start;
@@ -191,7 +191,7 @@ $node->safe_psql('postgres', q{
 	SET client_min_messages = warning;
 	SELECT hilo.seed('other', 1);
 });
-my ($locker, $drawer, $seeder) = map { session($node, 'hilo.range_size' => 32, 'hilo.max_range_size' => 32) } 1 .. 3;
+my ($locker, $drawer, $seeder) = map { session($node, 'hilo.debug_range_size' => 32, 'hilo.max_range_size' => 32) } 1 .. 3;
 $drawer->query('SET SESSION AUTHORIZATION clerk');
 # Fails where it would wait, however slow the machine is.
 $_->query("SET lock_timeout = '1s'; SET client_min_messages = warning") foreach $drawer, $seeder;

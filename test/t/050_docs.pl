@@ -47,7 +47,7 @@ my $node = PostgreSQL::Test::Cluster->new('docs');
 $node->init(allows_streaming => 'logical', extra => [ '--encoding=UTF8' ]);
 # A reader's server has the defaults of hilo, which the configuration of the tests replaces.
 $node->append_conf('postgresql.conf', "max_prepared_transactions = 10\nlisten_addresses = 'localhost'\n" .
-	  "hilo.range_size = 1\nhilo.max_range_size = 1048576");
+	  "hilo.debug_range_size = 1\nhilo.max_range_size = 1048576");
 my $bindir = $node->config_data('--bindir');
 my $unused = PostgreSQL::Test::Utils::tempdir . '/unused';
 PostgreSQL::Test::RecursiveCopy::copypath($node->data_dir, $unused);

@@ -115,7 +115,7 @@ is(once(q{SELECT array_agg(hilo_next_number('b')) FROM generate_series(1, 64)}),
 is(highest_of('b'), 192, 'without a claim');
 
 # Many open sessions need not have a range each: what they take follows what they have drawn.
-@held = map { enter('hilo.range_size' => 1) } 1 .. 24;
+@held = map { enter('hilo.debug_range_size' => 1) } 1 .. 24;
 is(join(' ', map { scalar $_->query(q{SELECT hilo_next_number('slow')}) } @held), join(' ', 1 .. 24), 'each draws one number');
 is(highest_of('slow'), 24, 'and has claimed no more');
 is($held[0]->query(q{SELECT array_agg(hilo_next_number('slow')) FROM generate_series(1, 6)}), '{25,26,27,28,29,30}', 'more of them');
@@ -124,7 +124,7 @@ leave(@held);
 
 # Pieces that meet are one, so that few pieces are enough; those between which numbers were drawn are not.
 @held = map { enter() } 1 .. 3;
-$_->query(q{SET hilo.range_size = 10; SET hilo.max_range_size = 10}), take_range($_, 'meet', 10) for @held;
+$_->query(q{SET hilo.debug_range_size = 10; SET hilo.max_range_size = 10}), take_range($_, 'meet', 10) for @held;
 leave($held[1]);
 leave($held[0]);
 leave($held[2]);
@@ -315,7 +315,7 @@ is($next->query('INSERT INTO by_hand SELECT FROM generate_series(1, 3) RETURNING
 leave($next);
 
 # Many pieces of one collection: there is a bound, and no number comes twice.
-@held = map { enter('hilo.range_size' => 10, 'hilo.max_range_size' => 10) } 1 .. 30;
+@held = map { enter('hilo.debug_range_size' => 10, 'hilo.max_range_size' => 10) } 1 .. 30;
 my %seen;
 $seen{$_}++ for map { split /\n/, $_->query(q{SELECT hilo_next_number('pieces') FROM generate_series(1, 11)}) } @held;
 leave(@held[ grep { $_ % 2 } 0 .. 29 ]);
@@ -326,7 +326,7 @@ is(scalar(grep { $seen{$_}++ } @drawn), 0, 'no number came twice');
 
 # The smallest one goes, or does not come in.
 my @sizes = (20, 20, 20, 10, 20, 20, 20, 20, 5, 30);
-@held = map { enter('hilo.range_size' => $_, 'hilo.max_range_size' => $_) } @sizes;
+@held = map { enter('hilo.debug_range_size' => $_, 'hilo.max_range_size' => $_) } @sizes;
 take_range($held[$_], 'sizes', $sizes[$_]) for 0 .. $#held;
 leave($_) for splice @held, 0, 8;
 leave($_) for @held;

@@ -12,7 +12,7 @@ use Test::More;
 
 my $node = failure_node('points', <<'SETTINGS', \&add_pause);
 shared_preload_libraries = 'hilo'
-hilo.range_size = 8
+hilo.debug_range_size = 8
 hilo.max_range_size = 8
 SETTINGS
 
@@ -164,7 +164,7 @@ sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo 
 	my ($first, @at_once) = map { enter() } 0 .. 20;
 
 	# The pool knows the collection, and has nothing.
-	$_->query('SET hilo.range_size = 1; SET hilo.max_range_size = 1000000') for $first, @at_once;
+	$_->query('SET hilo.debug_range_size = 1; SET hilo.max_range_size = 1000000') for $first, @at_once;
 	$first->query(q{SELECT hilo_next_number('burst') FROM generate_series(1, 10)});
 	draw($first, 'burst') while $first->query(q{SELECT max > coalesce((SELECT high FROM hilo.ranges WHERE collection = 'burst'), hilo_last_number('burst'))
 		FROM hilo.hilo WHERE collection = 'burst'}) eq 't';
@@ -188,11 +188,11 @@ foreach my $when ('under way', 'pooled')
 {
 	my ($large, $above) = (enter(), enter());
 
-	$above->query('SET hilo.range_size = 1; SET hilo.max_range_size = 1000000');
+	$above->query('SET hilo.debug_range_size = 1; SET hilo.max_range_size = 1000000');
 	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 10)");
 	draw($above, $when) while $above->query("SELECT max > hilo_last_number('$when') FROM hilo.hilo WHERE collection = '$when'") eq 't';
 	my $before = highest_of($when);
-	$large->query(q{SET hilo.range_size = 1000; SET hilo.max_range_size = 1000000; SET test.failure_point = 'before flush:pause'});
+	$large->query(q{SET hilo.debug_range_size = 1000; SET hilo.max_range_size = 1000000; SET test.failure_point = 'before flush:pause'});
 	$large->start("SELECT hilo_next_number('$when')");
 	paused($node);
 	cmp_ok(draw($above, $when), '>', $before + 1000, "$when: the next claim is above the large one");
@@ -208,7 +208,7 @@ foreach my $when ('under way', 'pooled')
 {
 	my $far = enter();
 
-	$far->query(q{SET hilo.range_size = 1; SET hilo.max_range_size = 1000; SET test.failure_point = 'before flush:slow'});
+	$far->query(q{SET hilo.debug_range_size = 1; SET hilo.max_range_size = 1000; SET test.failure_point = 'before flush:slow'});
 	$far->query(q{SELECT hilo_next_number('far') FROM generate_series(1, 30)});
 	cmp_ok(highest_of('far'), '>', 30, 'a range grows where a flush takes long');
 	leave($far);

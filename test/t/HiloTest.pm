@@ -617,7 +617,7 @@ sub hub_node
 	$node->append_conf('postgresql.conf', <<SETTINGS . ($conf // ''));
 autovacuum = off
 max_connections = 40
-hilo.range_size = 1
+hilo.debug_range_size = 1
 hilo.max_range_size = 1048576
 SETTINGS
 	$node->start;

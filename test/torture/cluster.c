@@ -54,7 +54,7 @@ cluster_connect(void)
 	char		info[1024];
 
 	node = rnd(NODES);
-	snprintf(info, sizeof(info), "%s dbname=%s options='-c synchronous_commit=on -c hilo.range_size=%d %s'",
+	snprintf(info, sizeof(info), "%s dbname=%s options='-c synchronous_commit=on -c hilo.debug_range_size=%d %s'",
 			 conninfo, names[node], 1 + rnd(20),
 			 node == JOINING ? "-c hilo.node_tag=J" : "");
 	alarm(PATIENCE);

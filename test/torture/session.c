@@ -190,7 +190,7 @@ connect_again(void)
 	char		info[1024];
 
 	async = !shared->all_sync && (shared->all_async || chance(40));
-	snprintf(info, sizeof(info), "%s options='-c synchronous_commit=%s -c lock_timeout=60s -c hilo.range_size=%d'",
+	snprintf(info, sizeof(info), "%s options='-c synchronous_commit=%s -c lock_timeout=60s -c hilo.debug_range_size=%d'",
 			 conninfo, async ? "off" : "on", 1 + rnd(20));
 	alarm(PATIENCE);
 	conn = PQconnectdb(info);

@@ -825,7 +825,7 @@ replace_database(void)
 		command(create);
 		conn = PQconnectdb(info);
 		PQsetNoticeProcessor(conn, ignore_notice, NULL);
-		result = PQexec(conn, "CREATE EXTENSION IF NOT EXISTS hilo; SET hilo.range_size = 100; "
+		result = PQexec(conn, "CREATE EXTENSION IF NOT EXISTS hilo; SET hilo.debug_range_size = 100; "
 						"SELECT hilo_next_number('replaced')");
 		if (PQresultStatus(result) == PGRES_TUPLES_OK)
 			numbers[i] = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
