@@ -205,6 +205,28 @@ wait_until('the hub trusts the role', sub { $never->psql('postgres', q{SELECT hi
 is(error_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), '2F003', 'a hub that does not ask for it is refused');
 
 #
+# A hub that leaves, and skips
+#
+my $small = hub_node('small');
+is(sql($small, q{SELECT hilo_hub.resume(); SELECT hilo_hub.resume(1000); SELECT hilo_next_number('new')}), "1\n2\n1001", 'new counters begin above what was skipped');
+is(error_of($small, 'postgres', q{SELECT hilo_hub.keep_local('new')}), '55000', 'a hub keeps nothing local');
+sql($small, q{SELECT hilo.configure('limited', max_value => 100000)});
+sql($small, q{SELECT hilo_next_number('limited')});
+is(sql($small, q{SELECT hilo_hub.resume(50000); SELECT hilo_next_number('limited')}), "3\n51002", 'a skip that is given is not cut');
+is(sql($small, q{SELECT hilo_hub.leave(); SELECT hilo_next_number('new')}), "t\n51002", 'a hub leaves: it counts for itself');
+is(sql($small, 'SELECT hilo_hub.resume(10)'), '4', 'and goes on as the hub it was');
+cmp_ok(sql($small, q{SELECT hilo_next_number('newer')}), '>', 51000, 'above all that it may have leased');
+is(error_of($small, 'postgres', 'SELECT hilo_hub.resume(-1)'), '22023', 'nothing is skipped downwards');
+$small->stop;
+
+# More leased collections than the pool has room for: leases are small.
+sql($first, q{SELECT hilo_next_number('pool' || n) FROM generate_series(1, 1100) n});
+is(sql($hub, q{SELECT count(*) FILTER (WHERE highest >= 1024) <= 1024 AND count(*) FILTER (WHERE highest = 1) >= 76
+	FROM hilo_hub.leases WHERE collection LIKE 'pool%'}), 't', 'without room in the pool, a lease has one number');
+is(repeats(map { sql($_, q{SELECT n || ' ' || hilo_next_number('pool' || n) FROM generate_series(1, 1100) n}) } $first, $second, $first), '',
+	'and numbers are drawn once');
+
+#
 # The hub is away
 #
 configure($first, 'hilo_hub.timeout' => '300ms');
