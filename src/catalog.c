@@ -246,7 +246,7 @@ hilo_catalog_table(HiloTable which)
  * crash.
  *
  * A role that is not a superuser could have made a table of that name and layout, with
- * triggers and expressions that run as whoever draws.  So the table must belong to the
+ * triggers and expressions that run as the role that draws.  So the table must belong to the
  * extension; that is looked up only for such an owner, because it takes an index scan.
  */
 static void

@@ -154,9 +154,9 @@ hilo_counter_refuse_worker(const char *name)
  * server-side ids may always be created: there is only one.  Returns false, with nothing
  * locked, if another server counts.
  *
- * Who counts is asked with the row released, because hilo_hub reads another row for it.  On a
- * hub the answer is that this server does, so the row is locked a second time.  In between it
- * cannot stop being the hub: hilo_hub.leave() returns only when this transaction has ended.
+ * hilo_hub is asked with the row released, because it reads another row.  On a hub the answer is
+ * that this server counts, so the row is locked a second time.  In between it cannot stop being
+ * the hub: hilo_hub.leave() returns only when this transaction has ended.
  */
 static bool
 lock_for_claim(HiloRowChange *change, HiloRowRef *ref)

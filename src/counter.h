@@ -64,8 +64,8 @@ extern bool hilo_is_own_name(const char *name);
 typedef struct HiloSizing
 {
 	bool		for_client;		/* true: for a client program: the claim has a
-								 * token, and whoever knows it can give the
-								 * rest back.  false: for a session */
+								 * token, and a caller that knows it can give
+								 * the rest back.  false: for a session */
 	int64		last_size;		/* of the claimant's last range; 0: none */
 	int64		age;			/* microseconds since that was claimed */
 } HiloSizing;

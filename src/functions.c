@@ -176,8 +176,8 @@ hilo_next_hi(PG_FUNCTION_ARGS)
  * Raise 42501 if last_max would move the counter, unless the caller may seed.
  *
  * A client that has numbers of before a seed or a restore says the highest one, so as to get
- * higher ones.  With any number at all it could use the counter up, which is for those who
- * administer it.
+ * higher ones.  With any number at all it could use the counter up, which is a matter of
+ * administration.
  */
 static void
 check_may_pass(HiloCollection *collection, int64 last_max)
@@ -580,7 +580,7 @@ hilo_nextval(PG_FUNCTION_ARGS)
 /*
  * hilo._identity_nextval(sequence, internal): what the setting hilo.sequences puts in
  * place of the number of an identity column.  The right to insert suffices there, so
- * nobody else may call it: XMLTABLE can make a value of type internal.
+ * it is refused in any other call: XMLTABLE can make a value of type internal.
  */
 PG_FUNCTION_INFO_V1(hilo_identity_nextval);
 

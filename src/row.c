@@ -74,7 +74,7 @@
 
 /*
  * Attempts to find a row that is not where the index says.  VACUUM FULL and the like hold a
- * lock that excludes ours, so only someone who updates rows by hand can cause a second one.
+ * lock that excludes ours, so only an update by hand makes a second one necessary.
  */
 #define MAX_FIND_ATTEMPTS	10
 
@@ -132,7 +132,7 @@ hilo_random_number(void)
  * True if the tuple has that name.
  *
  * The columns before the name are of fixed width and not null, so it is at the same place
- * in every tuple.  The name itself may be null, or missing, if somebody has inserted a row
+ * in every tuple.  The name itself may be null, or missing, in a row that was inserted
  * without firing the triggers.  A compressed or external name is none of ours: names are
  * too short for that.
  */

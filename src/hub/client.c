@@ -12,8 +12,8 @@
  * libpq's non-blocking functions, and between them this waits for the socket, the latch and
  * the deadline at once.
  *
- * What the hub answers is not trusted.  It may be another program, or a server that somebody else
- * administers: so the length of an answer is limited while it arrives, its fields are checked,
+ * What the hub answers is not trusted.  It may be another program, or a server under another
+ * administration: so the length of an answer is limited while it arrives, its fields are checked,
  * and a message is cut and checked for valid characters before it is shown.
  *
  * The steps return false and set a failure instead of raising errors, because for the caller it

@@ -6,9 +6,9 @@
  *
  * Servers that share counters are one hub and its members.  The hub counts; a member leases
  * ranges from it, large ones, and then draws from them by itself (member.c).  A server is the hub
- * because somebody has called hilo_hub.resume() there, and a member because of hilo_hub.join().
- * The library hilo asks this one as soon as a counter's row says that it is shared, and knows
- * nothing else of all this.
+ * after a call of hilo_hub.resume() there, and a member after one of hilo_hub.join().  The library
+ * hilo asks this one when a counter's row says that it is shared, and knows nothing else of
+ * all this.
  *
  * Each of the functions that change what a server is (resume, join, leave) goes the same way:
  *
@@ -324,7 +324,7 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 /*
  * Raise an error unless there is a foreign server of that name, its wrapper is postgres_fdw, and
  * the caller may use it.  It is looked for again for each question, because it may be
- * altered or dropped; this is for those who mistype it.
+ * altered or dropped; this is for a name that was mistyped.
  */
 static void
 check_server(const char *name)
