@@ -133,7 +133,6 @@ ids_relation_changed(Oid relation)
 			continue;
 		ids->has_missed = true;
 		ids->is_current = false;
-		ids->window.high = ids->window.low;
 	}
 }
 
@@ -420,7 +419,8 @@ default_draws_from(Relation table, AttrNumber attnum, Oid sequence)
 }
 
 /*
- * Empty the list of places, before they are found again.  They count as not current until the search has
+ * Empty the list of places, before they are found again, and close the window: what was looked at
+ * while places were missing, or before they changed, does not count any more.  The places count as not current until the search has
  * ended, so one that ends with an error leaves nothing that is incomplete in use.
  */
 static void
@@ -894,7 +894,7 @@ open_window(HiloIds *ids, const HiloCourse *course, int64 low, int64 first, int6
 
 	window->steps = found ? 0 : 2 * steps + 1;
 	window->low = low;
-	window->high = !ids->is_current ? low : found ? *id - 1 : high;
+	window->high = found ? *id - 1 : high;
 	return found;
 }
 

@@ -99,6 +99,15 @@ $lock->query('BEGIN; LOCK TABLE locked; INSERT INTO locked SELECT generate_serie
 like($session->query(q{SELECT hilo.nextval('locked_id_seq') FROM generate_series(1, 20) OFFSET 19}), qr/^\d+$/, 'a table that is locked: a draw does not wait');
 $lock->query('COMMIT');
 is(failures($session, 'INSERT INTO locked DEFAULT VALUES', 100), 0, 'when it is free again, the session looks');
+
+# So it is with many partitions, where one look serves the commands of a second.
+sql(q{CREATE TABLE shelf (id bigserial, part int, PRIMARY KEY (id, part)) PARTITION BY LIST (part); SELECT hilo.attach('shelf', 'id')});
+sql("CREATE TABLE shelf_$_ PARTITION OF shelf FOR VALUES IN ($_)") for 1 .. 6;
+$session->query(q{SELECT hilo.nextval('shelf_id_seq')});
+$lock->query('BEGIN; LOCK TABLE ONLY shelf_1; INSERT INTO shelf_1 SELECT generate_series(2, 190), 1');
+$session->query(q{SELECT hilo.nextval('shelf_id_seq') FROM generate_series(1, 20)});
+$lock->query('COMMIT');
+is(failures($session, 'INSERT INTO shelf (part) VALUES (1)', 100), 0, 'when it is free again, many partitions');
 $_->finish foreach $lock, $session;
 
 # A collection that is bound, whose range is held when ids come; after the commit of a binding, too.

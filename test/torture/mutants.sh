@@ -309,13 +309,14 @@ mutant() {
             about="after a message about the table numbers that were looked at are not looked at again"
             replace look.c '		ids->has_missed = true;
 		ids->is_current = false;
-		ids->window.high = ids->window.low;
 ' '		ids->is_current = true;
 '
-            look() { tap 039_look.pl 'after a message about its table'; } ;;
+            look() { tap 039_look.pl 'one whose default is nextval is'; } ;;
         look-locked)
             about="what could not be locked counts as looked at"
-            replace look.c '!ids->is_current ? low : found' 'found'
+            replace look.c '		ids->is_current = false;
+	else if (place->is_text)' '		found = false;
+	else if (place->is_text)'
             look() { tap 039_look.pl 'when it is free again'; } ;;
         look-partial)
             about="a partial index is looked into"
