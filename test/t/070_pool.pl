@@ -119,7 +119,7 @@ is(highest_of('b'), 192, 'without a claim');
 is(join(' ', map { scalar $_->query(q{SELECT hilo_next_number('slow')}) } @held), join(' ', 1 .. 24), 'each draws one number');
 is(highest_of('slow'), 24, 'and has claimed no more');
 is($held[0]->query(q{SELECT array_agg(hilo_next_number('slow')) FROM generate_series(1, 6)}), '{25,26,27,28,29,30}', 'more of them');
-is(highest_of('slow'), 30, 'in claims of 2 and 4');
+cmp_ok(highest_of('slow'), '<', 24 + 2 * 6, 'in claims that double');
 leave(@held);
 
 # Pieces that meet are one, so that few pieces are enough; those between which numbers were drawn are not.
