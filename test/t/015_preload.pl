@@ -32,10 +32,10 @@ sub in_a_connection
 # They are there when the library is.
 my $settings = q{LOAD 'hilo'; SELECT name || ' ' || context FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY name COLLATE "C"};
 my $all = 'hilo.auto_create superuser
+hilo.debug_range_size user
 hilo.identity_parts_separator superuser
 hilo.max_range_size superuser
 hilo.node_tag superuser
-hilo.debug_range_size user
 hilo.sequences user
 hilo.server_prefix superuser';
 

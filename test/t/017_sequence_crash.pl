@@ -74,7 +74,7 @@ sub repeats
 # Rounds over one data folder, until numbers repeat or all are done.
 sub rounds
 {
-	my ($node, $name, $draws) = @_;
+	my ($node, $name, $draws, $most) = @_;
 	my (%seen, @repeats);
 	my @scripts = map {
 		my $file = client_script("$dir/$name.body.$_", $_, $STATEMENTS, $draws->($_));
@@ -83,7 +83,7 @@ sub rounds
 		$head;
 	} @CLIENTS;
 
-	for my $round (1 .. $ROUNDS)
+	for my $round (1 .. $most)
 	{
 		@repeats = repeats(\%seen, crash_round($node, $round, "$dir/$name", $LEAST, @scripts));
 		last if @repeats;
@@ -108,7 +108,7 @@ sub remove_flush
 # Draws in transactions that roll back, or never end, and nothing else
 #
 my $node = crash_server('hilo', $settings, $setup);
-my ($seen, $repeats) = rounds($node, 'hilo', \&draws);
+my ($seen, $repeats) = rounds($node, 'hilo', \&draws, $ROUNDS);
 is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
 cmp_ok(scalar(keys %{ $seen->{alone} }), '>=', $ROUNDS * @CLIENTS * $LEAST / 12, 'many numbers were drawn');
 note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for sort keys %$seen;
@@ -198,7 +198,7 @@ $session->query("SELECT hilo.nextval('alone')");
 like(slurp_file('/proc/' . $session->pid . '/maps'), qr,\Q$libdir\E/hilo\.so$,m, 'the library without the flush is loaded');
 $session->finish;
 $node->stop;
-(undef, $repeats) = rounds($node, 'no_flush', \&draws);
+(undef, $repeats) = rounds($node, 'no_flush', \&draws, 10 * $ROUNDS);
 cmp_ok(scalar @$repeats, '>', 0, 'the same without the flush: numbers come twice');
 note(scalar(@$repeats) . ' repeats');
 
