@@ -23,7 +23,7 @@
 #include "sequence.h"
 
 /*
- * hilo._draws(expression pg_node_tree, OUT sequence oid, OUT function text): nobody can make a
+ * hilo._draws(expression pg_node_tree, OUT sequence oid, OUT function text): SQL cannot make a
  * value of that type, so it is one of the catalog.
  */
 PG_FUNCTION_INFO_V1(hilo_draws_of);
@@ -31,14 +31,12 @@ PG_FUNCTION_INFO_V1(hilo_draws_of);
 Datum
 hilo_draws_of(PG_FUNCTION_ARGS)
 {
-	TupleDesc	desc;
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	Datum		values[2] = {0};
 	bool		nulls[2] = {true, true};
 	bool		is_plain = false;
 	Oid			sequence;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	sequence = hilo_sequence_in_default(stringToNode(TextDatumGetCString(PG_GETARG_DATUM(0))),
 										&is_plain);
 	if (OidIsValid(sequence))
@@ -47,7 +45,7 @@ hilo_draws_of(PG_FUNCTION_ARGS)
 		values[1] = CStringGetTextDatum(is_plain ? "nextval" : "hilo.nextval");
 		nulls[0] = nulls[1] = false;
 	}
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
 /*
@@ -93,19 +91,17 @@ hilo_highest_id_of(PG_FUNCTION_ARGS)
 	Oid			relation = PG_GETARG_OID(0);
 	AttrNumber	attnum = readable_column(relation, NameStr(*PG_GETARG_NAME(1)));
 	bool		lowest = PG_GETARG_BOOL(2);
-	TupleDesc	desc;
+	TupleDesc	desc = hilo_api_result_desc(fcinfo);
 	bool		nulls[2] = {false, false};
 	Datum		values[2];
 	bool		index_missing;
 	int64		id = 0;
 
-	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		elog(ERROR, "return type must be a row type");
 	nulls[0] = !hilo_end_of_ids(relation, attnum, PG_INT64_MIN, PG_INT64_MAX, !lowest,
 								&id, &index_missing);
 	values[0] = Int64GetDatum(id);
 	values[1] = BoolGetDatum(index_missing);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
 /*
