@@ -36,6 +36,6 @@ hilo_node_is_worker(void)
 }
 
 /* Raise 55000 because other nodes count what is called name. */
-extern void hilo_node_refuse(const char *what, const char *name) pg_attribute_noreturn();
+extern void hilo_node_refuse(const char *what, const char *name);
 
 #endif							/* HILO_NODE_H */
