@@ -270,5 +270,12 @@ sql('postgres', qq{CREATE ROLE "$maker"}) if $node->safe_psql('postgres', 'SHOW 
 $node->command_ok([ 'pg_restore', '-e', '-d', 'remade', "$dir/made" ], 'it can be restored without an error');
 is(gives('remade', 'keeper', q{SELECT hilo.seed('orders', 6)}), '6', 'with what was granted');
 
+# Strings in which a backslash escapes, which versions before 19 still have.
+if ($node->pg_version < 19)
+{
+	$node->safe_psql('postgres', q{CREATE EXTENSION IF NOT EXISTS hilo; CREATE TABLE "back\slash" (id serial PRIMARY KEY)});
+	my $way = q{SET standard_conforming_strings = off; SET escape_string_warning = off};
+	is($node->safe_psql('postgres', qq{$way; SELECT hilo.$_('"back\\\\slash"') LIKE '%nextval(%'}), 't', "$_ with escaped strings") for qw(attach detach);
+}
 $node->stop;
 done_testing();
