@@ -6,6 +6,8 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION hilo_hub" to load this file. \quit
 
+-- It must not exist, because its owner could answer members in place of these functions.
+CREATE SCHEMA hilo_hub;
 COMMENT ON SCHEMA hilo_hub IS 'functions and views of the extension hilo_hub';
 
 --
@@ -86,6 +88,22 @@ COMMENT ON COLUMN hilo_hub.leases.state IS 'what the server is; of a closed hub,
 --
 -- Privileges
 --
+-- Also what default privileges have given.
+DO $$
+DECLARE
+    grantee text;
+BEGIN
+    FOR grantee IN
+        SELECT DISTINCT pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
+        FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a
+        WHERE p.pronamespace = 'hilo_hub'::pg_catalog.regnamespace
+            AND a.grantee <> p.proowner AND a.grantee <> '0'::oid
+    LOOP
+        EXECUTE 'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hilo_hub FROM ' || grantee;
+        EXECUTE 'REVOKE ALL ON hilo_hub.leases FROM ' || grantee;
+    END LOOP;
+END
+$$;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hilo_hub FROM PUBLIC;
 GRANT USAGE ON SCHEMA hilo_hub TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo_hub._leases() TO pg_monitor, pg_database_owner;

@@ -194,11 +194,15 @@ hilo_may_execute(Oid function, Oid role)
 	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE) == ACLCHECK_OK;
 }
 
-/* True if the current user may use the foreign server. */
+/* True if the current user owns the foreign server. */
 static inline bool
-hilo_may_use_server(Oid server)
+hilo_owns_server(Oid server)
 {
-	return object_aclcheck(ForeignServerRelationId, server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(ForeignServerRelationId, server, GetUserId());
+#else
+	return pg_foreign_server_ownercheck(server, GetUserId());
+#endif
 }
 
 /* True if role owns the relation. */

@@ -327,7 +327,8 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
 
 	if (!hilo_row_find(&change, ref, HILO_ROW_CHANGE))
 		return false;
-	if (row->max != rest->range.high || row->claim != rest->token ||
+	if ((row->flags & HILO_ROW_SHARED) ||
+		row->max != rest->range.high || row->claim != rest->token ||
 		row->claim_low == 0 || row->claim_low > rest->range.low)
 	{
 		hilo_row_abandon(&change);

@@ -72,6 +72,8 @@ check_counter(const char *name, const HiloRow *row)
 	const char *wrong =
 		row->max < 0 || row->max_value < 1 || row->max > row->max_value ?
 		"max must be between 0 and max_value" :
+		row->hub < 0 || row->opening < 0 || row->opening == PG_INT64_MAX || row->floor < 0 ?
+		"hub, opening and floor must not be negative" :
 		row->range_size < 0 || row->max_range_size < 0 ?
 		"sizes of ranges must not be negative" :
 		!(row->claim_rate >= 0) || isinf(row->claim_rate) ?
@@ -110,7 +112,14 @@ merge_counter(TriggerData *trigdata, const char *name)
 
 	/* What a publisher shares with others is not shared by its subscriber. */
 	if (IsLogicalWorker())
+	{
 		other.flags &= ~(HILO_ROW_SHARED | HILO_ROW_HUB);
+		other.hub = other.opening = other.opening_id = other.floor = 0;
+	}
+
+	/* With whose password a member connects, the owner of the server decides. */
+	if (hilo_is_own_name(name) && !superuser())
+		memset(&other.node_tag, 0, sizeof(other.node_tag));
 	hilo_counter_merge(&ref, &other);
 	hilo_pool_forget(name);
 }

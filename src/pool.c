@@ -252,12 +252,14 @@ lock_room(void)
 
 	for (int steps = 0; it == NULL; steps++)
 	{
-		if (steps > 2 * POOL_ENTRIES)
+		if (steps > 3 * POOL_ENTRIES)
 			return NULL;
 		i = pool->hand;
 		pool->hand = (i + 1) % POOL_ENTRIES;
 		if (!OidIsValid(pool->entries[i].database.oid) ||
-			!(pool->entries[i].used || pool->entries[i].kept))
+			!(pool->entries[i].used ||
+			  (pool->entries[i].kept && (pool->entries[i].database.oid == MyDatabaseId ||
+										 steps < 2 * POOL_ENTRIES))))
 			it = &pool->entries[i];
 		pool->entries[i].used = false;
 	}

@@ -131,12 +131,12 @@ static bool
 collect_options(const char *name, HubOptions *options, bool *needs_password, HubFailure *failure)
 {
 	ForeignServer *server = GetForeignServerByName(name, true);
-	PQconninfoOption *known = PQconndefaults();
+	PQconninfoOption *known;
 	const char *password = "";
 	List	   *definitions;
 	ListCell   *cell;
 
-	if (server == NULL || known == NULL)
+	if (server == NULL)
 		return hub_fail(failure, ERRCODE_UNDEFINED_OBJECT, "server \"%s\" does not exist", name);
 
 	/*
@@ -151,6 +151,9 @@ collect_options(const char *name, HubOptions *options, bool *needs_password, Hub
 						"server \"%s\" has no user mapping for its owner", name);
 	definitions = list_concat_copy(server->options,
 								   GetUserMapping(server->owner, server->serverid)->options);
+	known = PQconndefaults();
+	if (known == NULL)
+		return hub_fail(failure, ERRCODE_OUT_OF_MEMORY, "out of memory");
 	foreach(cell, definitions)
 	{
 		DefElem    *definition = lfirst(cell);
@@ -260,7 +263,7 @@ send_question(HubCall *call, const char *name, int64 count, int64 opening, int64
 	char	   *question =
 		psprintf("SET LOCAL statement_timeout = %d;"
 			 " SELECT hub, opening, opening_id, low, high"
-			 " FROM hilo_hub.lease(%s, " INT64_FORMAT ", " INT64_FORMAT ", " INT64_FORMAT ")",
+			 " FROM hilo_hub.lease(%s::text, " INT64_FORMAT "::bigint, " INT64_FORMAT "::bigint, " INT64_FORMAT "::bigint)",
 			 call->timeout, literal == NULL ? "NULL" : literal, count, opening, opening_id);
 
 	PQfreemem(literal);

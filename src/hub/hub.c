@@ -277,12 +277,13 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	HiloRow		own;
 	HubCounterChange what = {.shared = true};
 	HiloRowChange change;
-	char	   *place = hub_place();
+	char	   *place;
 	Oid			table;
 	XLogRecPtr	lsn;
 	int64		opening;
 
 	PreventCommandIfReadOnly("hilo_hub.resume()");
+	place = hub_place();
 	own = hub_own_row();
 	if (hub_role(&own) == HUB_MEMBER)
 		refuse("this server is a member of another hub",
@@ -335,8 +336,8 @@ check_server(const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("server \"%s\" is not one of %s", name, WRAPPER)));
-	if (!hilo_may_use_server(server->serverid))
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_SERVER, name);
+	if (!hilo_owns_server(server->serverid))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_SERVER, name);
 }
 
 /*
@@ -448,8 +449,6 @@ hilo_hub_leave(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("hilo_hub.leave()");
 	own = hub_own_row();
-	if (hub_role(&own) == HUB_ALONE)
-		PG_RETURN_BOOL(false);
 	hub_change_own_row(&change);
 	change.row.flags &= ~(HILO_ROW_SHARED | HILO_ROW_HUB);
 
@@ -459,7 +458,7 @@ hilo_hub_leave(PG_FUNCTION_ARGS)
 	memset(&change.row.node_tag, 0, sizeof(NameData));
 	table = RelationGetRelid(change.rel);
 	finish_sharing(table, core->row_finish(&change), false);
-	PG_RETURN_BOOL(true);
+	PG_RETURN_BOOL(hub_role(&own) != HUB_ALONE);
 }
 
 /*

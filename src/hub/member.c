@@ -382,9 +382,22 @@ hub_member_taken(HiloRowRef *ref, const HiloRow *row)
 		GetCurrentTimestamp() - core->pool_last_note(ref->name).any_at < PAUSE * INT64CONST(1000) ||
 		!lock_asking(ref->name, false, &tag))
 		return;
-	if (needs_more(ref->name, row) &&
-		get_lease(ref, lease_size(row), Min(hub_timeout, AHEAD_TIMEOUT), &piece, &failure))
-		core->pool_put(ref->name, &piece);
+	PG_TRY();
+	{
+		if (needs_more(ref->name, row) &&
+			get_lease(ref, lease_size(row), Min(hub_timeout, AHEAD_TIMEOUT), &piece, &failure))
+			core->pool_put(ref->name, &piece);
+	}
+	PG_CATCH();
+	{
+		/*
+		 * Without a note, each draw with a short statement_timeout would fail
+		 * here.
+		 */
+		core->pool_note(ref->name, "the question to the hub was canceled");
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	(void) LockRelease(&tag, ExclusiveLock, false);
 }
 

@@ -38,6 +38,7 @@
 
 #include "access/table.h"
 #include "access/xlog.h"
+#include "access/xlog_internal.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
@@ -99,14 +100,15 @@ hub_place(void)
 {
 	char	   *path = psprintf("%s/PG_VERSION", DatabasePath);
 	struct stat file;
+	struct stat control;
 
-	if (stat(path, &file) != 0)
+	if (stat(path, &file) != 0 || stat(XLOG_CONTROL_FILE, &control) != 0)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not stat file \"%s\": %m", path)));
-	return psprintf("%u/" UINT64_FORMAT "/" INT64_FORMAT, GetWALInsertionTimeLine(),
-					(uint64) file.st_ino,
-					(int64) file.st_ctim.tv_sec * INT64CONST(1000000000) + file.st_ctim.tv_nsec);
+	return psprintf("%x/" UINT64_FORMAT "/%llx/%llx", GetWALInsertionTimeLine(),
+					(uint64) file.st_ino, (unsigned long long) control.st_ino,
+					(unsigned long long) file.st_ctim.tv_sec * 1000000000 + file.st_ctim.tv_nsec);
 }
 
 /*

@@ -148,6 +148,7 @@ sql($hub, q{SELECT hilo.seed('late', 1000000)});
 cmp_ok($open->query_safe(q{SELECT hilo_next_number('late')}), '>', 1000000, 'until it is told');
 $open->finish;
 is(sql($never, q{BEGIN; SELECT hilo_hub.leave(); ROLLBACK; SELECT state FROM hilo_hub.leases WHERE collection IS NULL}), "t\ncounts for itself", 'a rollback changes nothing about it');
+is(sql($never, 'SELECT hilo_hub.leave()'), 'f', 'it can be called again');
 
 #
 # A row that is leased, in other hands
@@ -193,8 +194,17 @@ sql($never, q{SET ROLE owner; ALTER USER MAPPING FOR owner SERVER theirs OPTIONS
 is(error_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), '08001', 'the right one');
 unlike(message_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), qr/wrong/, 'which no message tells');
 sql($never, q{SET ROLE owner; ALTER USER MAPPING FOR owner SERVER theirs OPTIONS (SET password 'secret')});
-sql($never, q{CREATE ROLE other; GRANT EXECUTE ON FUNCTION hilo_hub.join TO other});
-is(error_of($never, 'postgres', q{SET ROLE other; SELECT hilo_hub.join('theirs')}), '42501', 'another role may not use the server');
+sql($never, q{CREATE ROLE other; GRANT EXECUTE ON FUNCTION hilo_hub.join TO other; GRANT USAGE ON FOREIGN SERVER theirs TO other});
+is(error_of($never, 'postgres', q{SET ROLE other; SELECT hilo_hub.join('theirs')}), '42501', 'another role may not join by the server of this one');
+sql($never, q{CREATE ROLE writer; CREATE DATABASE written OWNER writer});
+$never->safe_psql('written', q{CREATE EXTENSION hilo_hub CASCADE; SET ROLE writer; INSERT INTO hilo.hilo (collection, flags, node_tag) VALUES ('|', 4, 'theirs')});
+is($never->safe_psql('written', q{SELECT node_tag || flags FROM hilo.hilo}), '4', 'nor by a row that it writes');
+is(error_of($never, 'written', qq{INSERT INTO hilo.hilo (collection, $_) VALUES ('|', -1)}), '22023', "a row with a wrong $_") for qw(hub opening floor);
+is(error_of($never, 'written', q{SELECT hilo_next_number('orders')}), '55000', 'such a member draws nothing');
+new_database($never, 'early', q{CREATE SCHEMA hilo_hub});
+is(error_of($never, 'early', q{CREATE EXTENSION hilo_hub CASCADE}), '42P06', 'a schema that is there could hold functions that answer members');
+new_database($never, 'defaults', q{CREATE ROLE lucky; ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO lucky; CREATE EXTENSION hilo_hub CASCADE});
+is(error_of($never, 'defaults', "SET ROLE lucky; SELECT hilo_hub.$_"), '42501', "default privileges give no right to $_") for 'resume()', 'leave()', "lease('a', 1, 1, 1)";
 is(error_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), '', 'with the password it joins');
 is(error_of($never, 'postgres', q{SELECT hilo_next_number('orders')}), '', 'and the server draws');
 $rest = slurp_file($hba);
@@ -217,6 +227,8 @@ is(sql($small, q{SELECT hilo_hub.leave(); SELECT hilo_next_number('new')}), "t\n
 is(sql($small, 'SELECT hilo_hub.resume(10)'), '4', 'and goes on as the hub it was');
 cmp_ok(sql($small, q{SELECT hilo_next_number('newer')}), '>', 51000, 'above all that it may have leased');
 is(error_of($small, 'postgres', 'SELECT hilo_hub.resume(-1)'), '22023', 'nothing is skipped downwards');
+my ($high, $claim) = split /\|/, sql($small, q{SELECT high, claim FROM hilo.next_range('returned')});
+is(sql($small, "SELECT hilo.return_range('returned', " . ($high - 3) . ", $high, $claim)"), 'f', 'what a hub has counted does not go back');
 $small->stop;
 
 # More leased collections than the pool has room for: leases are small.
