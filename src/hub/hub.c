@@ -126,23 +126,18 @@ static bool
 counts_here(const char *name)
 {
 	HiloRow		own = hub_own_row();
+	HubRole		role = hub_role(&own);
 
-	switch (hub_role(&own))
-	{
-		case HUB_ITSELF:
-			hub_require_open(&own);
-			return true;
-		case HUB_MEMBER:
-			return strcmp(name, HILO_OWN_NAME) == 0;
-		default:
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("cannot draw from " HILO_COUNTER_FORMAT, HILO_COUNTER_ARGS(name)),
-					 errdetail("Its row comes from a server that shares it with others; this server does not."),
-					 errhint("Run SELECT hilo_hub.join('SERVER'), or SELECT hilo_hub.keep_local(%s).",
-							 quote_literal_cstr(name))));
-	}
-	return false;
+	if (role == HUB_ALONE)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot draw from " HILO_COUNTER_FORMAT, HILO_COUNTER_ARGS(name)),
+				 errdetail("Its row comes from a server that shares it with others; this server does not."),
+				 errhint("Run SELECT hilo_hub.join('SERVER'), or SELECT hilo_hub.keep_local(%s).",
+						 quote_literal_cstr(name))));
+	if (role == HUB_ITSELF)
+		hub_require_open(&own);
+	return role == HUB_ITSELF || strcmp(name, HILO_OWN_NAME) == 0;
 }
 
 Datum
