@@ -3,6 +3,10 @@
  * admin.c
  *	  The SQL functions that administer collections, and those behind the views.
  *
+ * None of them uses an entry of this session: a collection that is only administered here
+ * would be kept for nothing.  Each change is announced by the module that makes it, so that
+ * other sessions read the row again at their next draw.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -17,6 +21,10 @@
 #include "compat.h"
 #include "pool.h"
 
+/*
+ * hilo.seed(collection, value, force): the max that is stored afterwards.  It moves up only,
+ * unless forced; either way the ranges that sessions hold end.
+ */
 PG_FUNCTION_INFO_V1(hilo_seed);
 
 Datum
@@ -44,6 +52,11 @@ namesake(const char *name)
 	return hilo_counter_read(&ref, &row) ? other : NULL;
 }
 
+/*
+ * hilo.drop(collection): true if there was such a counter.  The row stays, marked as dropped,
+ * because rows are never deleted: another session may be about to change it in place.
+ * What the pool has is forgotten at once; it would be refused anyway, by its epoch.
+ */
 PG_FUNCTION_INFO_V1(hilo_drop);
 
 Datum
@@ -85,6 +98,11 @@ option_argument(FunctionCallInfo fcinfo, int arg, const char *name, int64 limit)
 	return PG_ARGISNULL(arg) ? 0 : hilo_api_count(fcinfo, arg, name, limit, NULL);
 }
 
+/*
+ * hilo.configure(collection, range_size, max_range_size, max_value, node_tag, separator, reset):
+ * an argument that is null leaves its option alone.  All are checked before the row is locked,
+ * because nothing may fail while its page is.
+ */
 PG_FUNCTION_INFO_V1(hilo_configure);
 
 Datum
@@ -122,6 +140,10 @@ hilo_configure(PG_FUNCTION_ARGS)
  * Bind
  */
 
+/*
+ * hilo.bind(collection, relation, column_name): from now on numbers that are ids of the column
+ * are not drawn.  The collection need not exist.
+ */
 PG_FUNCTION_INFO_V1(hilo_bind);
 
 Datum
@@ -137,6 +159,7 @@ hilo_bind(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* hilo.unbind(collection, relation): the opposite; with a null relation, of all its columns. */
 PG_FUNCTION_INFO_V1(hilo_unbind);
 
 Datum
@@ -151,6 +174,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
  * Views
  */
 
+/* Add a row, none of whose values is null, to the result of a function that returns a set. */
 static void
 put_row(FunctionCallInfo fcinfo, Datum *values)
 {
@@ -160,7 +184,10 @@ put_row(FunctionCallInfo fcinfo, Datum *values)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 
-/* hilo._counters() */
+/*
+ * hilo._counters(): all counters as they are at this moment, not as of the query's snapshot,
+ * because rows change in place.  Dropped ones are left out.
+ */
 PG_FUNCTION_INFO_V1(hilo_counters);
 
 Datum
@@ -190,7 +217,10 @@ hilo_counters(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* hilo.ranges() */
+/*
+ * hilo.ranges(): what this session holds.  Ranges that have become invalid are forgotten first,
+ * so that none is shown whose numbers will not be drawn.
+ */
 PG_FUNCTION_INFO_V1(hilo_ranges);
 
 Datum

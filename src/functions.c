@@ -568,7 +568,12 @@ sequence_argument(FunctionCallInfo fcinfo)
 	return sequence;
 }
 
-/* hilo.nextval(sequence): strict, so the sequence is not null. */
+/*
+ * hilo.nextval(sequence): the number that nextval() would give, or the next one that is no id of
+ * the owning column; on disk when this returns.  Strict, so the sequence is not null.
+ * sequence.c refuses what nextval() refuses, in the same words, because it calls the server's
+ * own function first.
+ */
 PG_FUNCTION_INFO_V1(hilo_nextval);
 
 Datum
@@ -599,7 +604,10 @@ hilo_identity_nextval(PG_FUNCTION_ARGS)
 }
 
 /*
- * CALL hilo.horizon(sequence, INOUT horizon): its result is a row, as of all procedures.
+ * CALL hilo.horizon(sequence, INOUT horizon): its result is a row, as of all procedures.  It is a
+ * procedure because the rows have to be read by a later statement: the snapshot of the one that
+ * calls it was taken before the wait.  What is passed as the horizon is
+ * not read; the argument is INOUT with a default, so that a call need only name the sequence.
  */
 PG_FUNCTION_INFO_V1(hilo_horizon);
 

@@ -81,7 +81,11 @@ readable_column(Oid relation, const char *column)
 }
 
 /*
- * hilo._highest_id(relation, column_name, lowest, OUT highest, OUT index_missing)
+ * hilo._highest_id(relation, column_name, lowest, OUT highest, OUT index_missing): the highest
+ * id of a column, or, for a sequence that counts down, the lowest.  It is read from the end of
+ * an index, which runs no code of the table's owner, whereas a query would evaluate predicates
+ * and policies with the rights of the caller.  Without an index that leads with the column
+ * there is no answer, only the mark that it is missing.
  */
 PG_FUNCTION_INFO_V1(hilo_highest_id_of);
 
@@ -106,7 +110,9 @@ hilo_highest_id_of(PG_FUNCTION_ARGS)
 
 /*
  * hilo._move_sequence(sequence, number): move a sequence forward, and return the number that it
- * is at; number NULL: only that.
+ * is at; with a null number, only that.  setval() would not do: another session may draw
+ * between the look at the table and the call, and a sequence must not move back.  UPDATE is
+ * the privilege that setval() needs.
  */
 PG_FUNCTION_INFO_V1(hilo_move_sequence);
 
