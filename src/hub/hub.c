@@ -319,8 +319,9 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 
 /*
  * Raise an error unless there is a foreign server of that name, its wrapper is postgres_fdw, and
- * the caller may use it.  It is looked for again for each question, because it may be
- * altered or dropped; this is for a name that was mistyped.
+ * the caller owns it: questions are asked with the password of the owner, and by a role there
+ * that may be able to do more than lease.  USAGE lets others run queries with mappings of their
+ * own; it does not let them use that one.
  */
 static void
 check_server(const char *name)
