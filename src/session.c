@@ -456,73 +456,59 @@ hilo_entry_take_block(HiloEntry *entry, const HiloSizing *sizing,
  */
 
 /*
- * Make a form of ids that have this tag, which may be in the form.  Returns true if
- * it was one of other ids.
+ * Make a form of ids that have this tag, which may be in the form.
  *
  * A form has the text around the number, put together once, so that a draw only has to write the
  * digits.
  */
-static bool
+static void
 make_form(HiloEntry *entry, HiloIdForm *form, const char *tag, int tag_len)
 {
 	char		start[HILO_MAX_START_LEN];
 	int			len = hilo_document_id_start(start, entry->collection.ref.name,
 											 hilo_collection_separator(&entry->collection),
 											 hilo_server_prefix);
-	bool		differs = form->id != NULL &&
-		!hilo_id_form_is(form, start, len, tag, tag_len);
 
 	hilo_id_form_init(form, entries_context, start, len, tag, tag_len);
-	return differs;
 }
 
 /*
  * Set entry->text to how ids of the collection look, according to the current settings and the
- * row as last read.  Returns true if they looked different before.
+ * row as last read.
  *
  * Both generations only go up, so their sum changes when either of them does.
  */
-static bool
+static void
 make_text(HiloEntry *entry)
 {
 	HiloIdForm *given = &entry->text.given;
 	const char *tag = hilo_collection_node_tag(&entry->collection);
-	bool		differs;
 
 	/* The row may have been written without the trigger that checks it. */
 	hilo_check_node_tag(tag);
-	differs = make_form(entry, &entry->text.own, tag, strlen(tag));
+	make_form(entry, &entry->text.own, tag, strlen(tag));
 	if (given->id != NULL)
-		(void) make_form(entry, given, given->suffix + 1,
-						 Max(given->suffix_len - 1, 0));
+		make_form(entry, given, given->suffix + 1,
+				  Max(given->suffix_len - 1, 0));
 	entry->text.generation = hilo_settings_generation +
 		entry->collection.generation;
-	return differs;
 }
 
 /*
  * The number comes first, because getting a range reads the row, and with it how ids look.  If
  * the text is out of date then, it is made anew.
  *
- * The look needs the text to find ids in columns of type text.  So if the number was looked at
- * as an id of another form, it is looked at again: it has not been shown, and goes back.
+ * A look in a column of type text does not use it: set_form() tells it what is around the number
+ * by the same settings and row.
  */
 text *
 hilo_entry_take_id(HiloEntry *entry, HiloIdForm *form)
 {
-	int64		drawn = entry->range.drawn;
 	int64		number = hilo_entry_take(entry, form);
 
-	while (unlikely(entry->text.generation !=
-					hilo_settings_generation + entry->collection.generation))
-	{
-		if (make_text(entry) && entry->ids != NULL)
-		{
-			entry->range.drawn = drawn;
-			entry->range.last--;
-			number = hilo_entry_take(entry, form);
-		}
-	}
+	if (unlikely(entry->text.generation !=
+				 hilo_settings_generation + entry->collection.generation))
+		make_text(entry);
 	return hilo_id_form_make(form, number);
 }
 
@@ -533,5 +519,5 @@ void
 hilo_entry_give_tag(HiloEntry *entry, const char *tag)
 {
 	hilo_check_node_tag(tag);
-	(void) make_form(entry, &entry->text.given, tag, strlen(tag));
+	make_form(entry, &entry->text.given, tag, strlen(tag));
 }

@@ -326,17 +326,6 @@ hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 	form->number = -1;
 }
 
-/* Compares the parts, because the id as a whole differs with each number. */
-bool
-hilo_id_form_is(const HiloIdForm *form, const char *start, int start_len,
-				const char *tag, int tag_len)
-{
-	return form->start_len == start_len &&
-		memcmp(form->id + VARHDRSZ, start, start_len) == 0 &&
-		form->suffix_len == (tag_len > 0 ? tag_len + 1 : 0) &&
-		memcmp(form->suffix + 1, tag, tag_len) == 0;
-}
-
 /* Used where more than the last digit changes, as from 9 to 10, which is one id in ten. */
 void
 hilo_id_form_set(HiloIdForm *form, int64 number)

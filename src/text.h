@@ -121,10 +121,6 @@ extern void hilo_id_form_init(HiloIdForm *form, MemoryContext context,
 							  const char *start, int start_len,
 							  const char *tag, int tag_len);
 
-/* True if an initialized form is that of ids with this start and tag. */
-extern bool hilo_id_form_is(const HiloIdForm *form, const char *start, int start_len,
-							const char *tag, int tag_len);
-
 /* Make form->id the id of number. */
 extern void hilo_id_form_set(HiloIdForm *form, int64 number);
 
