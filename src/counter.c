@@ -15,8 +15,8 @@
  * its next draw; and those after which numbers that sessions hold must not be used any more
  * get a new epoch.
  *
- * If the row says that servers share the counter, the extension hilo_hub is asked who counts:
- * this server, with the functions below, or another one, from which it leases numbers.
+ * If the row says that servers share the counter, the other extension is asked which one counts:
+ * this server, with the functions below, or another one, from which it has numbers.
  *
  *-------------------------------------------------------------------------
  */
@@ -154,9 +154,9 @@ hilo_counter_refuse_worker(const char *name)
  * server-side ids may always be created: there is only one.  Returns false, with nothing
  * locked, if another server counts.
  *
- * hilo_hub is asked with the row released, because it reads another row.  On a hub the answer is
- * that this server counts, so the row is locked a second time.  In between it cannot stop being
- * the hub: hilo_hub.leave() returns only when this transaction has ended.
+ * The other extension is asked with the row released, because it reads another row.  If this
+ * server counts, the row is locked a second time.  In between it cannot cease to count:
+ * hilo_hub.leave() returns only when this transaction has ended.
  */
 static bool
 lock_for_claim(HiloRowChange *change, HiloRowRef *ref)

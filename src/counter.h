@@ -88,7 +88,7 @@ extern void hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWa
  */
 extern int64 hilo_counter_claim_number(HiloRowRef *ref, int64 number);
 
-/* Raise 55000 for a counter of a Citus worker, unless its numbers are leased. */
+/* Raise 55000 for a counter of a Citus worker, unless its numbers come from elsewhere. */
 extern void hilo_counter_refuse_worker(const char *name);
 
 /*
@@ -152,7 +152,7 @@ extern bool hilo_counter_drop(HiloRowRef *ref);
 #define HILO_WING_NAME		"hilo_hub"
 #define HILO_WING_FUNCTION	"hilo_hub_wing"
 
-/* What hilo_hub does for shared counters. */
+/* What it does for shared counters. */
 typedef struct HiloWing
 {
 	/*
@@ -173,7 +173,7 @@ typedef struct HiloWing
 } HiloWing;
 
 /*
- * The functions of hilo_hub, for a shared counter of that name.  Raises 55000 if the extension
+ * These functions, for a shared counter of that name.  Raises 55000 if the extension
  * is not installed in this database: the numbers may be drawn elsewhere.
  */
 extern const HiloWing *hilo_wing(const char *name);

@@ -117,7 +117,10 @@ merge_counter(TriggerData *trigdata, const char *name)
 		other.hub = other.opening = other.opening_id = other.floor = 0;
 	}
 
-	/* With whose password a member connects, the owner of the server decides. */
+	/*
+	 * With whose password this server connects to another, the owner of the
+	 * server decides.
+	 */
 	if (hilo_is_own_name(name) && !superuser())
 		memset(&other.node_tag, 0, sizeof(other.node_tag));
 	hilo_counter_merge(&ref, &other);

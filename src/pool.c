@@ -479,7 +479,7 @@ hilo_pool_forget(const char *name)
 }
 
 /*
- * Evicted numbers of a lease would be lost for all servers at once, and in large numbers, so the
+ * Evicted numbers that another server has given would be lost for all servers at once, and in large numbers, so the
  * search for room leaves such an entry alone.
  */
 bool

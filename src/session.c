@@ -280,8 +280,8 @@ get_range(HiloEntry *entry, int64 above)
 			hilo_row_flush(hilo_row_own_lsn(claim.lsn));
 
 		/*
-		 * A member of a hub may have to ask for more before the pool is
-		 * empty.
+		 * A server that does not count may have to ask for more before the
+		 * pool is empty.
 		 */
 		if (pooled && (collection->row.flags & HILO_ROW_SHARED))
 			hilo_wing(entry->name)->taken(&collection->ref, &collection->row);

@@ -5,7 +5,7 @@
  *
  * The libraries hide all symbols that the server does not need, and neither is linked against the
  * other: each can be loaded where the other one is missing, and be replaced by a newer one.  So
- * hilo_hub asks for this table when it is loaded.
+ * That library asks for this table when it is loaded.
  *
  *-------------------------------------------------------------------------
  */

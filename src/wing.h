@@ -17,7 +17,7 @@
 #define HILO_CORE_NAME		"hilo"
 #define HILO_CORE_FUNCTION	"hilo_core"
 
-/* What hilo_hub needs, as the headers describe it, without the prefix hilo_. */
+/* What it needs, as the headers describe it, without the prefix hilo_. */
 typedef struct HiloCore
 {
 	const int  *max_range_size;
