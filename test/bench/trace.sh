@@ -5,7 +5,8 @@
 #
 # Builds a copy with -O0 -finstrument-functions, runs each step in a new session of
 # a private server, and prints how many functions of .c files it enters, in how many
-# files; with --list their names, too.  Steps: cold, refill, insert.
+# files; with --list their names, too.  Steps: cold and refill (of a
+# collection), nextval (a sequence's, cold), insert (a bound text id).
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 install=no
@@ -14,7 +15,7 @@ if [ "${1:-}" = --list ]; then
     list=yes
     shift
 fi
-steps=${*:-cold refill insert}
+steps=${*:-cold refill nextval insert}
 . "$top/test/lib.sh"
 find_postgres || die "There is no PostgreSQL with the files to build against it."
 make_work_folder
@@ -90,14 +91,17 @@ SQL
 run_sql <<'SQL'
 CREATE EXTENSION hilo;
 SELECT hilo_next_number('orders');
-CREATE TABLE docs (id text PRIMARY KEY);
+CREATE TABLE items (id bigserial PRIMARY KEY);
+SELECT hilo.attach('items');
+CREATE TABLE docs (id text PRIMARY KEY DEFAULT hilo_next('docs'));
 INSERT INTO docs SELECT 'docs/' || g || '-A' FROM generate_series(1, 1000) g;
-SELECT hilo.attach('docs', 'id');
+SELECT hilo.bind('docs', 'docs', 'id');
 SQL
 for step in $steps; do
     case $step in
         cold) trace cold '' "SELECT hilo_next_number('orders');" ;;
         refill) trace refill "SELECT hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders'), hilo_next_number('orders');" "SELECT hilo_next_number('orders');" ;;
+        nextval) trace nextval '' "SELECT hilo.nextval('items_id_seq');" ;;
         insert) trace insert '' 'INSERT INTO docs DEFAULT VALUES;' ;;
     esac
 done
