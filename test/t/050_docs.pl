@@ -372,6 +372,15 @@ cmp_ok(scalar(() = glob('doc/*.md')), '<=', 8, 'pages in doc');
 cmp_ok($words, '<=', 12_000, 'words of README.md and the pages');
 
 #
+# Claims
+#
+
+my $promises = slurp_file('test/PROMISES.md');
+my @bold = map { s/\n/ /gr } slurp_file('README.md') =~ /\*\*(.*?)\*\*/gs;
+cmp_ok(scalar(@bold), '>', 5, 'README.md claims something');
+is(join("\n", grep { $promises !~ /^\|[^|]*\Q$_\E[^|]*\| \S/m } @bold), '', 'test/PROMISES.md names the tests of each claim');
+
+#
 # Links
 #
 
