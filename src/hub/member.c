@@ -378,8 +378,9 @@ hub_member_taken(HiloRowRef *ref, const HiloRow *row)
 	HiloClaim	piece;
 	LOCKTAG		tag;
 
+	/* Unsigned, so that the pause is over when the clock was set back. */
 	if (hub_role(&own) != HUB_MEMBER || !needs_more(ref->name, row) ||
-		GetCurrentTimestamp() - core->pool_last_note(ref->name).any_at < PAUSE * INT64CONST(1000) ||
+		(uint64) (GetCurrentTimestamp() - core->pool_last_note(ref->name).any_at) < PAUSE * UINT64CONST(1000) ||
 		!lock_asking(ref->name, false, &tag))
 		return;
 	PG_TRY();
