@@ -1,4 +1,5 @@
-# Promise 12, at random: a hub is killed, frozen, promoted, restored and resumed, members are killed, copied, leave and join, while all draw: no number comes twice.
+# Promise 12, at random: a hub is killed, frozen, cut off, promoted, restored and resumed, members are killed, copied, leave and join, clocks jump (with
+# libfaketime), while all draw: no number comes twice.
 # HILO_SECONDS is how long, HILO_SEED which events.
 use strict;
 use warnings;
@@ -49,6 +50,13 @@ sub new_standby
 }
 
 my @members;
+
+# All servers read this file for what to add to the time.
+my $clock = "$dir/clock";
+my ($faketime) = glob '/usr/lib/*/faketime/libfaketimeMT.so.1';
+@ENV{qw(LD_PRELOAD FAKETIME_TIMESTAMP_FILE FAKETIME_NO_CACHE FAKETIME_DONT_FAKE_MONOTONIC)} = ($faketime, $clock, 1, 1) if $faketime;
+sub set_clocks { my ($by) = @_; append_to_file("$clock.new", sprintf "%+d\n", $by); rename "$clock.new", $clock; return }
+set_clocks(0);
 
 sub lead_to_hub
 {
@@ -133,6 +141,18 @@ my %events = (
 	},
 	'the hub is resumed again' => sub { sql($hub, 'SELECT hilo_hub.resume(' . int(rand 100) . ')') },
 	'the hub is frozen' => sub { signal_all('STOP', $hub); sleep 1.2; signal_all('CONT', $hub) },
+	'connections to the hub are cut' => sub {
+		sql($hub, q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
+	},
+	'all clocks jump' => sub { set_clocks(int(rand 7200) - 3600) },
+	'a member leaves, and joins again' => sub {
+		my $member = $members[ rand @members ];
+
+		# Whoever draws in between counts alone.
+		gather();
+		sql($member, 'SELECT hilo_hub.leave()');
+		sql($member, q{SELECT hilo_hub.join('hub')});
+	},
 	'a member is killed' => sub { my $it = $members[ rand @members ]; kill_server($it); $it->start },
 	'a member is restarted' => sub { $members[ rand @members ]->restart('fast') },
 	'a member joins again' => sub { sql($members[ rand @members ], q{SELECT hilo_hub.join('hub')}) },
