@@ -85,11 +85,13 @@ note_skipped() {
 $*"
 }
 
-# Run a command, and show what it says; the exit code is in $status.
+# Run a command, and show what it says; the exit code is in $status.  A shell that waits is
+# stopped by a signal at once, one with a command in the foreground only after that.
 show() {
     log=$1
     shift
-    { "$@" 2>&1; echo $? >"$work/status"; } | tee "$log"
+    { "$@" 2>&1; echo $? >"$work/status"; } | tee "$log" &
+    wait $!
     status=$(cat "$work/status")
 }
 

@@ -244,12 +244,27 @@ as_user() {
     fi
 }
 
-# End what was started below $work, and remove it; the copy of the checkout, with
+# Tell all processes that this one has started, directly or not, to end.
+end_children() {
+    children=$(awk -v top=$$ '
+        /^Pid:/ { pid = $2 }
+        /^PPid:/ { parent[pid] = $2 }
+        END {
+            for (pid in parent) {
+                for (p = parent[pid]; p > 1 && p != top; p = parent[p]);
+                if (p == top) print pid
+            }
+        }' /proc/[0-9]*/status 2>/dev/null)
+    [ -z "$children" ] || kill $children 2>/dev/null
+}
+
+# End what was started, here or below $work, and remove it; the copy of the checkout, with
 # what the tests made of it, goes to $HILO_KEEP_COPY if that is set.
 clean_up() {
     status=$?
     trap - EXIT
     trap '' HUP INT PIPE TERM
+    end_children
     if [ -n "${work:-}" ] && [ -d "$work" ]; then
         find "$work" '(' -name postmaster.pid -o -name pgbouncer.pid ')' 2>/dev/null | while read -r file; do
             pid=$(head -n 1 "$file")
