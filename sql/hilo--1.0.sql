@@ -20,21 +20,19 @@
 DO $$
 BEGIN
     IF pg_catalog.current_schema() <> 'hilo' THEN
-        IF EXISTS (SELECT
-                   FROM pg_catalog.pg_namespace n, pg_catalog.pg_extension e
-                   WHERE n.nspname = 'hilo'
-                       AND e.extname = 'hilo'
-                       AND pg_catalog.pg_has_role(e.extowner, n.nspowner, 'USAGE')
-                       AND NOT EXISTS (SELECT
-                                       FROM pg_catalog.pg_depend d
-                                       WHERE d.refobjid = n.oid AND d.refclassid = n.tableoid)) THEN
+        IF EXISTS (
+            SELECT
+            FROM pg_catalog.pg_namespace n, pg_catalog.pg_extension e
+            WHERE n.nspname = 'hilo' AND e.extname = 'hilo'
+                AND pg_catalog.pg_has_role(e.extowner, n.nspowner, 'USAGE')
+                AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                                WHERE d.refobjid = n.oid AND d.refclassid = n.tableoid)) THEN
             DROP SCHEMA hilo;
         END IF;
         CREATE SCHEMA hilo;
-    ELSIF NOT EXISTS (SELECT
-                      FROM pg_catalog.pg_namespace n
-                      WHERE n.nspname = 'hilo'
-                          AND pg_catalog.pg_get_userbyid(n.nspowner) = CURRENT_USER) THEN
+    ELSIF (SELECT pg_catalog.pg_get_userbyid(n.nspowner) <> CURRENT_USER
+           FROM pg_catalog.pg_namespace n
+           WHERE n.nspname = 'hilo') THEN
         -- Its owner could replace these tables.
         RAISE insufficient_privilege USING
             MESSAGE = 'schema "hilo" belongs to another role',
@@ -161,13 +159,11 @@ SELECT pg_catalog.pg_extension_config_dump('hilo.binding', '');
 --
 CREATE FUNCTION hilo_next(collection text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next';
-COMMENT ON FUNCTION hilo_next(text) IS
-    'draw the next document id of a collection, with its node tag or this server''s: orders/1-A';
+COMMENT ON FUNCTION hilo_next(text) IS 'draw the next document id of a collection: orders/1-A';
 
 CREATE FUNCTION hilo_next(collection text, node_tag text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_tagged';
-COMMENT ON FUNCTION hilo_next(text, text) IS
-    'draw the next document id of a collection, with a node tag; an empty one gives orders/1';
+COMMENT ON FUNCTION hilo_next(text, text) IS 'draw the next document id, with this node tag';
 
 CREATE FUNCTION hilo_next_number(collection text) RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -175,13 +171,11 @@ COMMENT ON FUNCTION hilo_next_number(text) IS 'draw the next number of a collect
 
 CREATE FUNCTION hilo_last_number(collection text) RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_last_number(text) IS
-    'the number of a collection that this session drew last';
+COMMENT ON FUNCTION hilo_last_number(text) IS 'the number of a collection this session drew last';
 
 CREATE FUNCTION hilo_reserve(collection text, count bigint, OUT low bigint, OUT high bigint)
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_reserve(text, bigint) IS
-    'claim exactly count consecutive numbers, from low to high';
+COMMENT ON FUNCTION hilo_reserve(text, bigint) IS 'claim count consecutive numbers, low to high';
 
 CREATE FUNCTION hilo.next_hi(collection text, capacity bigint) RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_hi';
@@ -197,21 +191,18 @@ COMMENT ON FUNCTION hilo.next_range IS 'claim a range of numbers for a client pr
 
 CREATE FUNCTION hilo.return_range(collection text, last bigint, high bigint, claim bigint)
     RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_return_range';
-COMMENT ON FUNCTION hilo.return_range IS
-    'put back the numbers of a range above the last one that was used; false if others followed';
+COMMENT ON FUNCTION hilo.return_range IS 'put back the rest of a range; false if others followed';
 
 --
 -- Sequences
 --
 CREATE FUNCTION hilo.nextval(sequence regclass) RETURNS bigint
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_nextval';
-COMMENT ON FUNCTION hilo.nextval IS
-    'draw the next number of a sequence, which is on disk then, and no id of the column';
+COMMENT ON FUNCTION hilo.nextval IS 'draw the next free number of a sequence, and make it durable';
 
 CREATE PROCEDURE hilo.horizon(sequence regclass, INOUT horizon bigint DEFAULT NULL)
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_horizon';
-COMMENT ON PROCEDURE hilo.horizon IS
-    'wait until no row can appear any more up to a number, and return that';
+COMMENT ON PROCEDURE hilo.horizon IS 'wait until no row up to a number can appear; return that';
 
 -- It refuses calls that the setting has not made; minor releases differ in whether SQL can
 -- make one.
@@ -224,13 +215,11 @@ COMMENT ON FUNCTION hilo._identity_nextval IS 'draw for an identity column, by t
 --
 CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_seed';
-COMMENT ON FUNCTION hilo.seed(text, bigint, boolean) IS
-    'move a collection to at least value, or set it with force; returns the highest number now';
+COMMENT ON FUNCTION hilo.seed IS 'move a collection to at least value; with force, to value';
 
 CREATE FUNCTION hilo.drop(collection text) RETURNS boolean
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
-COMMENT ON FUNCTION hilo.drop(text) IS
-    'forget a collection, or an identity (companies|); false if it did not exist';
+COMMENT ON FUNCTION hilo.drop IS 'forget a collection, or identity (companies|); false if unknown';
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL,
@@ -241,13 +230,11 @@ COMMENT ON FUNCTION hilo.configure IS 'set options of a collection; null leaves 
 
 CREATE FUNCTION hilo.bind(collection text, relation regclass, column_name name) RETURNS void
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_bind';
-COMMENT ON FUNCTION hilo.bind IS
-    'say that the ids of a collection, and of the identity of that name, are in a column';
+COMMENT ON FUNCTION hilo.bind IS 'say which column has the ids of a collection and identity';
 
 CREATE FUNCTION hilo.unbind(collection text, relation regclass DEFAULT NULL) RETURNS boolean
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_unbind';
-COMMENT ON FUNCTION hilo.unbind IS
-    'undo hilo.bind() for a table, or for all; false if nothing was bound';
+COMMENT ON FUNCTION hilo.unbind IS 'undo hilo.bind() for a table, or all; false if none was bound';
 
 --
 -- Identities and server-side ids
@@ -267,28 +254,23 @@ COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
 
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_identity_free(text) IS
-    'draw the next id of an identity that no document has';
+COMMENT ON FUNCTION next_identity_free(text) IS 'draw an id of an identity that no document has';
 
 CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer)
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_identity_free_for(text) IS
-    'draw the next number of an identity that no document has';
+COMMENT ON FUNCTION next_identity_free_for(text) IS 'draw a number of an identity that no id has';
 
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_server_side_id(text) IS
-    'draw the next server-side id: companies/0000000000000000027-A';
+COMMENT ON FUNCTION next_server_side_id(text) IS 'draw an id like companies/0000000000000000027-A';
 
 CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_document_id(text, text) IS
-    'the id for a document: as requested, or drawn for null, an empty text, prefix/ or identity|';
+COMMENT ON FUNCTION hilo_document_id(text, text) IS 'the id for a document: as requested, or drawn';
 
 CREATE FUNCTION hilo.assign_id() RETURNS trigger
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_assign_id';
-COMMENT ON FUNCTION hilo.assign_id() IS
-    'trigger before insert: assign the id that the row requests';
+COMMENT ON FUNCTION hilo.assign_id IS 'trigger before insert: assign the id that the row requests';
 
 --
 -- Attach and detach
@@ -298,8 +280,7 @@ COMMENT ON FUNCTION hilo.assign_id() IS
 --
 CREATE FUNCTION hilo._draws(expression pg_node_tree, OUT sequence oid, OUT function text)
     LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_draws_of';
-COMMENT ON FUNCTION hilo._draws IS
-    'the sequence and the function of a default that is just one call';
+COMMENT ON FUNCTION hilo._draws IS 'sequence and function of a default that is just one call';
 
 -- The default may be that of a domain.  The setting makes the server write it in one way.  A
 -- default has no columns in it, so its relation need not be named, which would wait for locks.
@@ -309,12 +290,9 @@ CREATE FUNCTION hilo._default(relation regclass, column_number int2) RETURNS tex
     SET quote_all_identifiers = off
 AS $$
     SELECT pg_get_expr(COALESCE(d.adbin, t.typdefaultbin), 0)
-    FROM pg_attribute a
-        JOIN pg_type t ON t.oid = a.atttypid
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
         LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-    WHERE a.attrelid = relation
-        AND a.attnum = column_number
-        AND a.attgenerated = ''
+    WHERE a.attrelid = relation AND a.attnum = column_number AND a.attgenerated = ''
 $$;
 COMMENT ON FUNCTION hilo._default(regclass, int2) IS 'the default of a column, or of its domain';
 
@@ -332,38 +310,32 @@ DECLARE
 BEGIN
     SELECT a.* INTO attribute
     FROM pg_attribute a
-        LEFT JOIN pg_index i
-            ON i.indrelid = a.attrelid AND i.indisprimary AND i.indnkeyatts = 1
-    WHERE a.attrelid = relation
-        AND a.attnum > 0
+        LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary AND i.indnkeyatts = 1
+    WHERE a.attrelid = relation AND a.attnum > 0
         AND COALESCE(a.attname = column_name, a.attnum = i.indkey[0]);
     IF relation IS NULL THEN
         RAISE null_value_not_allowed USING MESSAGE = 'relation must not be null';
     ELSIF NOT FOUND AND column_name IS NULL THEN
-        RAISE undefined_object USING
-            MESSAGE = format('table %s has no single-column primary key', relation),
-            HINT = 'Name the column as the second argument.';
+        RAISE 'table % has no single-column primary key', relation
+            USING ERRCODE = 'undefined_object', HINT = 'Name the column as the second argument.';
     ELSIF NOT FOUND THEN
-        RAISE undefined_column USING
-            MESSAGE = format('column "%s" of table %s does not exist', column_name, relation);
+        RAISE 'column "%" of table % does not exist', column_name, relation
+            USING ERRCODE = 'undefined_column';
     ELSIF attribute.attidentity <> '' THEN
-        RAISE feature_not_supported USING
-            MESSAGE = format('column "%s" of table %s is an identity column',
-                attribute.attname, relation),
-            HINT = 'SET hilo.sequences = on lets it draw as hilo.nextval does.';
+        RAISE 'column "%" of table % is an identity column', attribute.attname, relation
+            USING ERRCODE = 'feature_not_supported',
+                HINT = 'SET hilo.sequences = on lets it draw as hilo.nextval does.';
     END IF;
     FOR part IN
         WITH RECURSIVE tree(relation) AS (
             SELECT _switch.relation::oid
             UNION
             SELECT i.inhrelid
-            FROM tree t
-                JOIN pg_inherits i ON i.inhparent = t.relation
+            FROM tree t JOIN pg_inherits i ON i.inhparent = t.relation
         )
         SELECT c.oid::regclass AS relation, c.relname AS name, w.sequence, w.function,
             hilo._default(a.attrelid, a.attnum) AS stored
-        FROM tree t
-            JOIN pg_class c ON c.oid = t.relation
+        FROM tree t JOIN pg_class c ON c.oid = t.relation
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute.attname
             LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
             CROSS JOIN hilo._draws(d.adbin) w
@@ -376,16 +348,16 @@ BEGIN
             RAISE NOTICE 'column "%" of table % keeps its default: %',
                 attribute.attname, part.relation, COALESCE(part.stored, 'none');
         ELSIF part.function IS NULL THEN
-            wanted := format('%s(%L)', function, COALESCE(
-                pg_get_serial_sequence(relation::text, attribute.attname), 'name of a sequence'));
-            IF attribute.atttypid IN ('text'::regtype, 'varchar'::regtype) THEN
-                wanted := format('hilo_next(%L)', part.name);
-            END IF;
-            RAISE feature_not_supported USING
-                MESSAGE = format('column "%s" of table %s %s', attribute.attname, relation,
-                    COALESCE('has the default ' || part.stored, 'has no default')),
-                HINT = format('Write ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s;',
-                    relation, attribute.attname, wanted);
+            wanted := CASE WHEN attribute.atttypid IN ('text'::regtype, 'varchar'::regtype)
+                THEN format('hilo_next(%L)', part.name)
+                ELSE format('%s(%L)', function, COALESCE(pg_get_serial_sequence(
+                    relation::text, attribute.attname), 'name of a sequence'))
+            END;
+            RAISE 'column "%" of table % has %', attribute.attname, relation,
+                COALESCE('the default ' || part.stored, 'no default')
+                USING ERRCODE = 'feature_not_supported',
+                    HINT = format('Write ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s;',
+                        relation, attribute.attname, wanted);
         END IF;
     END LOOP;
     stored := hilo._default(relation, attribute.attnum);
@@ -396,15 +368,12 @@ $$;
 COMMENT ON FUNCTION hilo._switch(regclass, name, text) IS 'what hilo.attach() and hilo.detach() do';
 
 CREATE FUNCTION hilo.attach(relation regclass, column_name name DEFAULT NULL) RETURNS text
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    RETURN hilo._switch(relation, column_name, 'hilo.nextval');
-COMMENT ON FUNCTION hilo.attach IS
-    'let the default of a column call hilo.nextval instead of nextval; returns it';
+    LANGUAGE sql RETURN hilo._switch(relation, column_name, 'hilo.nextval');
+COMMENT ON FUNCTION hilo.attach IS 'let a default call hilo.nextval instead of nextval; returns it';
 
 CREATE FUNCTION hilo.detach(relation regclass, column_name name DEFAULT NULL) RETURNS text
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    RETURN hilo._switch(relation, column_name, 'nextval');
-COMMENT ON FUNCTION hilo.detach IS 'let the default of a column call nextval again; returns it';
+    LANGUAGE sql RETURN hilo._switch(relation, column_name, 'nextval');
+COMMENT ON FUNCTION hilo.detach IS 'let a default call nextval again; returns it';
 
 CREATE FUNCTION hilo._switch_all(schema regnamespace, function text, done text)
     RETURNS TABLE (relation regclass, column_name name, result text)
@@ -420,10 +389,8 @@ BEGIN
     END IF;
     FOR relation, column_name IN
         SELECT c.oid, a.attname
-        FROM pg_class c
-            JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
-        WHERE c.relnamespace = schema
-            AND c.relkind IN ('r', 'p', 'v', 'f')
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+        WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p', 'v', 'f')
             AND (a.attidentity <> '' OR hilo._default(c.oid, a.attnum) ~ '[[:<:]]nextval[(]')
         ORDER BY c.relname, a.attnum
     LOOP
@@ -442,13 +409,13 @@ COMMENT ON FUNCTION hilo._switch_all IS 'what hilo.attach_all() and hilo.detach_
 
 CREATE FUNCTION hilo.attach_all(schema regnamespace)
     RETURNS TABLE (relation regclass, column_name name, result text)
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    LANGUAGE sql
     BEGIN ATOMIC SELECT * FROM hilo._switch_all(schema, 'hilo.nextval', 'attached'); END;
 COMMENT ON FUNCTION hilo.attach_all IS 'hilo.attach() for each default that mentions nextval';
 
 CREATE FUNCTION hilo.detach_all(schema regnamespace)
     RETURNS TABLE (relation regclass, column_name name, result text)
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
+    LANGUAGE sql
     BEGIN ATOMIC SELECT * FROM hilo._switch_all(schema, 'nextval', 'detached'); END;
 COMMENT ON FUNCTION hilo.detach_all IS 'hilo.detach() for each default that mentions nextval';
 
@@ -482,8 +449,7 @@ AS $$
         SELECT q.seqrelid, a.attrelid, a.attname, w.function IS NOT NULL,
             COALESCE(w.function,
                 substring(hilo._default(d.adrelid, d.adnum) FROM '[[:<:]]((hilo[.])?nextval)[(]'))
-        FROM pg_attrdef d
-            JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
             JOIN pg_depend n ON n.classid = 'pg_attrdef'::regclass AND n.objid = d.oid
             JOIN pg_sequence q ON n.refclassid = 'pg_class'::regclass AND n.refobjid = q.seqrelid
             CROSS JOIN hilo._draws(d.adbin) w
@@ -497,12 +463,10 @@ AS $$
             JOIN pg_attribute a ON a.attrelid = o.refobjid AND a.attnum = o.refobjsubid
             LEFT JOIN defaults d ON (d.sequence, d.relation, d.column_name)
                 = (q.seqrelid, a.attrelid, a.attname)
-        WHERE o.refclassid = 'pg_class'::regclass
-            AND o.deptype IN ('a', 'i')
+        WHERE o.refclassid = 'pg_class'::regclass AND o.deptype IN ('a', 'i')
         UNION
         SELECT o.sequence, i.inhrelid, o.column_name, false, o.draws
-        FROM owned o
-            JOIN pg_inherits i ON i.inhparent = o.relation
+        FROM owned o JOIN pg_inherits i ON i.inhparent = o.relation
     ),
     -- A partition or child that draws as the owner does has no row of its own.
     uses AS (
@@ -514,8 +478,7 @@ AS $$
                 WHEN d.draws IS NULL THEN 'the column owns the sequence without drawing from it'
                 ELSE 'the default is not just a call of nextval'
             END AS problem
-        FROM owned o
-            FULL JOIN defaults d USING (sequence, relation, column_name)
+        FROM owned o FULL JOIN defaults d USING (sequence, relation, column_name)
             JOIN pg_class c ON c.oid = relation
         WHERE COALESCE(o.is_owner OR d.draws <> o.draws, d.draws IS NOT NULL)
             AND NOT pg_is_other_temp_schema(c.relnamespace)
@@ -524,18 +487,14 @@ AS $$
             CASE WHEN c.oid IS NULL THEN format(
                 '%I.%I with this column and owner does not exist', b.schema_name, b.table_name) END
         FROM hilo.binding b
-            LEFT JOIN (pg_class c
-                JOIN pg_namespace n ON n.oid = c.relnamespace
+            LEFT JOIN (pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0)
                 ON (n.nspname, c.relname, a.attname, pg_get_userbyid(c.relowner))
                     = (b.schema_name, b.table_name, b.column_name, b.owner)
     )
     SELECT u.relation, u.column_name, u.sequence, u.counter,
-        CASE
-            WHEN current_setting('hilo.sequences', true) = 'on'
-                AND u.draws IN ('nextval', 'identity') THEN 'setting'
-            ELSE u.draws
-        END,
+        CASE WHEN u.draws IN ('nextval', 'identity')
+            AND current_setting('hilo.sequences', true) = 'on' THEN 'setting' ELSE u.draws END,
         c.max,
         CASE WHEN q.seqincrement < 0 THEN q.seqmax ELSE COALESCE(q.seqmin, 1) END,
         CASE
@@ -561,32 +520,24 @@ CREATE VIEW hilo.columns AS
         WHERE u.problem IS NULL AND u.draws NOT IN ('nextval', 'identity')
         UNION
         SELECT p.root, p.column_name, i.inhrelid
-        FROM part p
-            JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relation
+        FROM part p JOIN pg_catalog.pg_inherits i ON i.inhparent = p.relation
     ),
     looked(relation, column_name, index, missing) AS (
         SELECT p.root, p.column_name,
             COALESCE(pg_catalog.min(i.indexrelid) FILTER (WHERE p.relation = p.root),
                 pg_catalog.min(i.indexrelid)),
             pg_catalog.min(p.relation) FILTER (WHERE i.indexrelid IS NULL AND c.relkind <> 'p')
-        FROM part p
-            JOIN pg_catalog.pg_class c ON c.oid = p.relation
+        FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.relation
             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = p.column_name
             -- The rules are those of index_answers() in the library.  The families are
             -- integer_ops, text_ops and text_pattern_ops of btree.
-            LEFT JOIN (pg_catalog.pg_index i
-                JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[0]
-                    AND o.opcfamily IN ('1976', '1994', '2095'))
+            LEFT JOIN (pg_catalog.pg_index i JOIN pg_catalog.pg_opclass o
+                    ON o.oid = i.indclass[0] AND o.opcfamily IN ('1976', '1994', '2095'))
                 ON i.indrelid = c.oid AND i.indkey[0] = a.attnum
                     AND i.indisvalid AND i.indisready AND i.indpred IS NULL
         GROUP BY p.root, p.column_name
     )
-    SELECT
-        u.relation::regclass AS relation,
-        u.column_name,
-        u.counter,
-        u.draws,
-        n.number,
+    SELECT u.relation::regclass AS relation, u.column_name, u.counter, u.draws, n.number,
         u.last_number,
         pg_catalog.round((pg_catalog.abs(n.number::numeric - u.first_number::numeric) + '1')
             / (pg_catalog.abs(u.last_number::numeric - u.first_number::numeric) + '1'), 6) AS used,
@@ -598,8 +549,7 @@ CREATE VIEW hilo.columns AS
             WHEN l.missing IS NOT NULL THEN
                 pg_catalog.format('no index of %s leads with the column', l.missing::regclass)
         END AS why_none
-    FROM uses u
-        LEFT JOIN looked l ON l.relation = u.relation AND l.column_name = u.column_name
+    FROM uses u LEFT JOIN looked l USING (relation, column_name)
         LEFT JOIN pg_catalog.pg_class s ON s.oid = u.sequence,
         LATERAL (SELECT CASE
             WHEN u.sequence IS NULL THEN NULLIF(u.max, 0)
@@ -612,15 +562,12 @@ COMMENT ON VIEW hilo.columns IS 'columns that draw from sequences, or are bound 
 COMMENT ON COLUMN hilo.columns.relation IS 'table';
 COMMENT ON COLUMN hilo.columns.column_name IS 'column that draws, or is bound';
 COMMENT ON COLUMN hilo.columns.counter IS 'sequence that it draws from, or its collection';
-COMMENT ON COLUMN hilo.columns.draws IS
-    'nextval, hilo.nextval, identity or bound; setting: hilo.nextval because of hilo.sequences';
-COMMENT ON COLUMN hilo.columns.number IS
-    'highest number so far; null: none, or you may not read it';
+COMMENT ON COLUMN hilo.columns.draws IS 'how it draws; setting: hilo.nextval by hilo.sequences';
+COMMENT ON COLUMN hilo.columns.number IS 'highest number so far; null: none, or not yours to read';
 COMMENT ON COLUMN hilo.columns.last_number IS 'last number of the counter that fits the column';
 COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers up to the last one, from 0 to 1';
 COMMENT ON COLUMN hilo.columns.index IS 'index in which hilo looks for ids; null: it does not look';
-COMMENT ON COLUMN hilo.columns.why_none IS
-    'why hilo does not look, or not in all partitions and children';
+COMMENT ON COLUMN hilo.columns.why_none IS 'why hilo does not look, or not in the whole table';
 
 --
 -- Sync
@@ -628,8 +575,7 @@ COMMENT ON COLUMN hilo.columns.why_none IS
 CREATE FUNCTION hilo._highest_id(relation regclass, column_name name, lowest boolean DEFAULT false,
     OUT highest bigint, OUT index_missing boolean)
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_highest_id_of';
-COMMENT ON FUNCTION hilo._highest_id IS
-    'the highest or lowest id of a column; index_missing: that is not known';
+COMMENT ON FUNCTION hilo._highest_id IS 'highest or lowest id of a column; index_missing: unknown';
 
 CREATE FUNCTION hilo._move_sequence(sequence regclass, number bigint) RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_move_sequence';
@@ -643,8 +589,8 @@ CREATE FUNCTION hilo._sync(one regclass, all_tables boolean)
 AS $$
 DECLARE
     u record;
-    up boolean;
-    ids record;
+    highest bigint;
+    index_missing boolean;
     at numeric;
     statement text;
 BEGIN
@@ -652,7 +598,7 @@ BEGIN
         RAISE null_value_not_allowed USING MESSAGE = 'relation must not be null';
     END IF;
     FOR u IN
-        SELECT *
+        SELECT s.*, s.last_number > s.first_number AS up
         FROM hilo._uses() s
         WHERE s.relation = one
             OR all_tables AND has_column_privilege(s.relation, s.column_name, 'SELECT')
@@ -662,46 +608,40 @@ BEGIN
         column_name := u.column_name;
         counter := u.counter;
         was := u.max;
-        up := u.last_number > u.first_number;
-        statement := CASE
-            WHEN u.sequence IS NULL
-                THEN format('SELECT hilo.seed(%L, (SELECT max(%s) FROM %s));', counter,
-                    format(CASE WHEN u.is_text THEN 'hilo_number(%I)' ELSE '%I' END, column_name),
-                    relation)
-            ELSE format('SELECT setval(%L, %s(%I), (SELECT last_value FROM %s))) FROM %s;', counter,
-                CASE WHEN up THEN 'GREATEST(max' ELSE 'LEAST(min' END, column_name, counter,
-                relation)
-        END;
+        statement := format(CASE
+            WHEN u.is_text
+                THEN 'SELECT hilo.seed(%1$L, (SELECT max(hilo_number(%2$I)) FROM %3$s));'
+            WHEN u.sequence IS NULL THEN 'SELECT hilo.seed(%1$L, (SELECT max(%2$I) FROM %3$s));'
+            ELSE 'SELECT setval(%1$L, %4$s(%2$I), (SELECT last_value FROM %1$s))) FROM %3$s;'
+        END, counter, column_name, relation,
+            CASE WHEN u.up THEN 'GREATEST(max' ELSE 'LEAST(min' END);
         BEGIN
             IF u.problem IS NULL AND NOT u.is_text THEN
-                ids := hilo._highest_id(relation, column_name, NOT up);
+                SELECT * INTO highest, index_missing
+                FROM hilo._highest_id(relation, column_name, NOT u.up);
                 IF u.sequence IS NOT NULL THEN
                     was := hilo._move_sequence(u.sequence, NULL);
                 END IF;
             END IF;
             now := was;
             at := COALESCE(was, 0);
-            IF u.problem IS NOT NULL THEN
-                result := format('not moved: %s', u.problem);
-            ELSIF u.is_text THEN
-                result := format('not moved: the ids are text; %s', statement);
-            ELSIF ids.index_missing THEN
-                result := format('not moved: no index leads with the column; %s', statement);
-            ELSIF ids.highest IS NULL THEN
-                result := 'no ids';
-            ELSIF ids.highest = at OR (ids.highest < at) = up THEN
-                result := 'not behind the ids';
-            ELSIF 2 * abs(ids.highest - at) > abs(u.last_number - at) THEN
-                -- It is mostly a stray id, and the numbers could not be had back.
-                result := format('not moved: the id %s is more than half way to the end, %s; %s',
-                    ids.highest, u.last_number, statement);
-            ELSIF u.sequence IS NULL THEN
-                now := hilo.seed(counter, ids.highest);
-                result := 'moved';
-            ELSE
-                now := hilo._move_sequence(u.sequence, ids.highest);
-                result := 'moved';
+            -- An id beyond half the numbers is mostly a stray one, and they could not be had back.
+            result := CASE
+                WHEN u.problem IS NOT NULL THEN 'not moved: ' || u.problem
+                WHEN u.is_text THEN 'not moved: the ids are text; ' || statement
+                WHEN index_missing THEN 'not moved: no index leads with the column; ' || statement
+                WHEN highest IS NULL THEN 'no ids'
+                WHEN highest = at OR (highest < at) = u.up THEN 'not behind the ids'
+                WHEN 2 * abs(highest - at) > abs(u.last_number - at) THEN format(
+                    'not moved: the id %s is more than half way to the end, %s; %s',
+                    highest, u.last_number, statement)
+            END;
+            IF result IS NULL AND u.sequence IS NULL THEN
+                now := hilo.seed(counter, highest);
+            ELSIF result IS NULL THEN
+                now := hilo._move_sequence(u.sequence, highest);
             END IF;
+            result := COALESCE(result, 'moved');
         EXCEPTION WHEN OTHERS THEN
             -- One table that is locked, or of another role, does not keep the others back.
             IF NOT all_tables OR SQLSTATE = '25006' THEN
@@ -720,18 +660,15 @@ COMMENT ON FUNCTION hilo._sync(regclass, boolean) IS 'what hilo.sync() does';
 
 CREATE FUNCTION hilo.sync(relation regclass)
     RETURNS TABLE (column_name name, counter text, was bigint, now bigint, result text)
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    BEGIN ATOMIC
+    LANGUAGE sql BEGIN ATOMIC
         SELECT s.column_name, s.counter, s.was, s.now, s.result FROM hilo._sync(relation, false) s;
     END;
-COMMENT ON FUNCTION hilo.sync(regclass) IS
-    'move the counters of a table up to its highest ids; a row for each says so, or why not';
+COMMENT ON FUNCTION hilo.sync(regclass) IS 'move the counters of a table up to its highest ids';
 
 CREATE FUNCTION hilo.sync()
     RETURNS TABLE (relation regclass, column_name name, counter text, was bigint, now bigint,
         result text)
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE
-    BEGIN ATOMIC SELECT * FROM hilo._sync(NULL, true); END;
+    LANGUAGE sql BEGIN ATOMIC SELECT * FROM hilo._sync(NULL, true); END;
 COMMENT ON FUNCTION hilo.sync() IS 'hilo.sync() for each table that you may read';
 
 --
@@ -745,28 +682,21 @@ CREATE FUNCTION hilo._counters()
 COMMENT ON FUNCTION hilo._counters() IS 'collections and identities, for views';
 
 CREATE VIEW hilo.status AS
-    SELECT
-        c.name AS collection,
-        c.max,
-        c.max_value,
+    SELECT c.name AS collection, c.max, c.max_value,
         c.max::float8 / c.max_value::float8 AS share_used,
         NULLIF(c.claimed_at, '-infinity') AS last_claim,
         pg_catalog.round(r.per_hour) AS numbers_per_hour,
-        CASE WHEN h.hours < '87660000' THEN
-            pg_catalog.justify_hours(pg_catalog.round(h.hours * '3600') * '1 second'::interval)
-        END AS time_left,
-        NULLIF(c.range_size, 0) AS range_size,
-        NULLIF(c.max_range_size, 0) AS max_range_size,
+        CASE WHEN h.hours < '87660000' THEN pg_catalog.justify_hours(
+            pg_catalog.round(h.hours * '3600') * '1 second'::interval) END AS time_left,
+        NULLIF(c.range_size, 0) AS range_size, NULLIF(c.max_range_size, 0) AS max_range_size,
         CASE WHEN c.flags & 2 <> 0 THEN c.node_tag END AS node_tag,
-        NULLIF(c.separator, '') AS separator,
-        c.pooled
+        NULLIF(c.separator, '') AS separator, c.pooled
     FROM hilo._counters() c,
         -- The rate falls by a factor of e per hour; after more than 100 it would underflow.
         LATERAL (SELECT CASE WHEN pg_catalog.isfinite(c.claimed_at)
             THEN c.claim_rate * pg_catalog.exp(GREATEST('-100', LEAST('0',
                 EXTRACT(epoch FROM c.claimed_at - pg_catalog.clock_timestamp())::float8 / '3600')))
-            ELSE '0'
-        END) r(per_hour),
+            ELSE '0' END) r(per_hour),
         LATERAL (SELECT (c.max_value - c.max)::float8 / NULLIF(r.per_hour, '0')) h(hours)
     WHERE c.name = '|' OR c.name NOT LIKE '%|';
 COMMENT ON VIEW hilo.status IS 'how far each collection has counted, how fast, and its options';
@@ -775,10 +705,8 @@ COMMENT ON COLUMN hilo.status.max IS 'highest number claimed';
 COMMENT ON COLUMN hilo.status.max_value IS 'upper limit of max';
 COMMENT ON COLUMN hilo.status.share_used IS 'max divided by max_value';
 COMMENT ON COLUMN hilo.status.last_claim IS 'time of the newest claim; null: none yet';
-COMMENT ON COLUMN hilo.status.numbers_per_hour IS
-    'numbers claimed per hour, judging by the last hours';
-COMMENT ON COLUMN hilo.status.time_left IS
-    'how long they last at that rate; null: over 10,000 years';
+COMMENT ON COLUMN hilo.status.numbers_per_hour IS 'numbers claimed an hour, by the last hours';
+COMMENT ON COLUMN hilo.status.time_left IS 'time until they are used up; null: over 10,000 years';
 COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: hilo.debug_range_size applies';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag; null: hilo.node_tag applies';
@@ -788,14 +716,12 @@ COMMENT ON COLUMN hilo.status.pooled IS 'numbers in shared memory that no sessio
 -- The name has no bar, unless functions would take its last character for the separator.
 CREATE VIEW hilo.identities AS
     SELECT
-        CASE
-            WHEN pg_catalog.right(n.name, pg_catalog.length(s.separator)) = s.separator THEN c.name
-            ELSE n.name
+        CASE pg_catalog.right(c.name, 2)
+            WHEN pg_catalog.current_setting('hilo.identity_parts_separator') || '|' THEN c.name
+            ELSE pg_catalog.left(c.name, -1)
         END AS name,
         c.max AS value
-    FROM hilo._counters() c,
-        LATERAL (SELECT pg_catalog.left(c.name, -1)) n(name),
-        pg_catalog.current_setting('hilo.identity_parts_separator') s(separator)
+    FROM hilo._counters() c
     WHERE c.name LIKE '_%|';
 COMMENT ON VIEW hilo.identities IS 'each identity and its value';
 COMMENT ON COLUMN hilo.identities.name IS 'name of the identity';
@@ -826,8 +752,7 @@ COMMENT ON FUNCTION hilo_format(text, bigint) IS 'the document id of a number';
 
 CREATE FUNCTION hilo_format(collection text, number bigint, node_tag text) RETURNS text
     LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'hilo_format';
-COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
-    'the document id of a number, with a node tag';
+COMMENT ON FUNCTION hilo_format(text, bigint, text) IS 'the document id of a number, with a tag';
 
 --
 -- Privileges
@@ -839,17 +764,17 @@ COMMENT ON FUNCTION hilo_format(text, bigint, text) IS
 --
 DO $$
 DECLARE
-    administration CONSTANT text := '
-        seed_identity_for, hilo.seed, hilo.drop, hilo.configure, hilo.return_range,
-        hilo.bind, hilo.unbind, hilo._counters';
-    others text := (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(r.rolname), ', ')
-                    FROM pg_catalog.pg_default_acl d,
-                        pg_catalog.aclexplode(d.defaclacl) a,
-                        pg_catalog.pg_roles r
-                    WHERE r.oid = a.grantee AND r.rolname <> CURRENT_USER);
-    creator name := (SELECT r.rolname
-                     FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
-                     WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
+    administration CONSTANT text := 'seed_identity_for(text, bigint, boolean), hilo.seed,
+        hilo.drop, hilo.configure, hilo.return_range, hilo.bind, hilo.unbind, hilo._counters';
+    others text := (
+        SELECT pg_catalog.string_agg(pg_catalog.quote_ident(r.rolname), ', ')
+        FROM pg_catalog.pg_roles r, pg_catalog.pg_default_acl d,
+            pg_catalog.aclexplode(d.defaclacl) a
+        WHERE r.oid = a.grantee AND r.rolname <> CURRENT_USER);
+    creator name := (
+        SELECT r.rolname
+        FROM pg_catalog.pg_extension e, pg_catalog.pg_roles r
+        WHERE e.extname = 'hilo' AND r.oid = e.extowner AND NOT r.rolsuper);
 BEGIN
     EXECUTE pg_catalog.format('
         REVOKE ALL ON SCHEMA hilo FROM %1$s;
