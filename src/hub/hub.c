@@ -317,6 +317,18 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
  * Member
  */
 
+/* Raise an error on a standby, and on a hub, for which the hint says what to do instead. */
+static void
+check_no_hub(const char *command, const char *hint)
+{
+	HiloRow		own;
+
+	PreventCommandIfReadOnly(command);
+	own = hub_own_row();
+	if (hub_role(&own) == HUB_ITSELF)
+		refuse("this server is a hub", hint);
+}
+
 /*
  * Raise an error unless there is a foreign server of that name, its wrapper is postgres_fdw, and
  * the caller owns it: questions are asked with the password of the owner, and by a role there
@@ -387,17 +399,12 @@ Datum
 hilo_hub_join(PG_FUNCTION_ARGS)
 {
 	const char *server = NameStr(*PG_GETARG_NAME(0));
-	HiloRow		own;
 	HiloRowChange change;
 	HubAnswer	answer;
 	HubFailure	failure;
 	Oid			table;
 
-	PreventCommandIfReadOnly("hilo_hub.join()");
-	own = hub_own_row();
-	if (hub_role(&own) == HUB_ITSELF)
-		refuse("this server is a hub",
-			   "To make it a member, run SELECT hilo_hub.leave() first.");
+	check_no_hub("hilo_hub.join()", "To make it a member, run SELECT hilo_hub.leave() first.");
 	check_server(server);
 	if (!hub_ask(server, NULL, 0, 0, 0, hub_timeout, &answer, &failure))
 		ereport(ERROR,
@@ -468,15 +475,11 @@ hilo_hub_keep_local(PG_FUNCTION_ARGS)
 {
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	HiloRowRef	ref = {.name = name};
-	HiloRow		own;
 	HiloRowChange change;
 	Oid			table;
 	XLogRecPtr	lsn;
 
-	PreventCommandIfReadOnly("hilo_hub.keep_local()");
-	own = hub_own_row();
-	if (hub_role(&own) == HUB_ITSELF)
-		refuse("this server is a hub", "Call this on a member.");
+	check_no_hub("hilo_hub.keep_local()", "Call this on a member.");
 	(void) core->check_row_name(name, NULL);
 	(void) core->row_find(&change, &ref, HILO_ROW_CREATE);
 	change.row.flags &= ~HILO_ROW_SHARED;
