@@ -38,21 +38,6 @@ hilo_seed(PG_FUNCTION_ARGS)
 }
 
 /*
- * The name of the identity that is called as the collection, or the other way round;
- * NULL: there is none.
- */
-static const char *
-namesake(const char *name)
-{
-	const char *other = hilo_is_identity(name) ?
-		pnstrdup(name, strlen(name) - 1) : psprintf("%s|", name);
-	HiloRowRef	ref = {.name = other};
-	HiloRow		row;
-
-	return hilo_counter_read(&ref, &row) ? other : NULL;
-}
-
-/*
  * hilo.drop(collection): true if there was such a counter.  The row stays, marked as dropped,
  * because rows are never deleted: another session may be about to change it in place.
  * What the pool has is forgotten at once; it would be refused anyway, by its epoch.
@@ -63,8 +48,10 @@ Datum
 hilo_drop(PG_FUNCTION_ARGS)
 {
 	HiloRowRef	ref;
-	const char *other;
+	HiloRowRef	other = {0};
+	HiloRow		row;
 	bool		is_identity;
+	bool		has_other;
 
 	hilo_api_prevent_unless_may_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &ref);
@@ -78,12 +65,18 @@ hilo_drop(PG_FUNCTION_ARGS)
 		hilo_pool_forget(ref.name);
 		PG_RETURN_BOOL(true);
 	}
-	other = namesake(ref.name);
+
+	/*
+	 * An identity that is called as the collection may be meant, or the other
+	 * way round.
+	 */
+	other.name = is_identity ? pnstrdup(ref.name, strlen(ref.name) - 1) : psprintf("%s|", ref.name);
+	has_other = hilo_counter_read(&other, &row);
 	ereport(NOTICE,
 			(errmsg(HILO_COUNTER_FORMAT " does not exist", HILO_COUNTER_ARGS(ref.name)),
-			 other == NULL ? 0 :
+			 !has_other ? 0 :
 			 errhint("There is " HILO_COUNTER_FORMAT "; to drop that, call it \"%s\".",
-					 HILO_COUNTER_ARGS(other), other)));
+					 HILO_COUNTER_ARGS(other.name), other.name)));
 	PG_RETURN_BOOL(false);
 }
 
