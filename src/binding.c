@@ -52,29 +52,6 @@ enum
 };
 
 /*
- * Find the column that a binding names, by the catalogs alone.  A role that has only got
- * the names could move the counter by what it writes there, so the owner must be the one
- * that is recorded.
- */
-static void
-find_column(HiloBinding *binding)
-{
-	Oid			schema = get_namespace_oid(NameStr(binding->schema_name), true);
-	Oid			relation = InvalidOid;
-	char	   *owner = NULL;
-
-	if (OidIsValid(schema))
-		relation = get_relname_relid(NameStr(binding->table_name), schema);
-	if (OidIsValid(relation))
-		owner = GetUserNameFromId(GetSysCacheOid1(RELOID, Anum_pg_class_relowner,
-												  ObjectIdGetDatum(relation)), true);
-	if (owner == NULL || strcmp(owner, NameStr(binding->owner)) != 0)
-		return;
-	if (get_attnum(relation, NameStr(binding->column_name)) > 0)
-		binding->relation = relation;
-}
-
-/*
  * A row of the table, which is open, palloc'd.  The columns are NOT NULL, but a superuser can
  * change that; such a row names no column, and does not count.
  */
@@ -84,6 +61,9 @@ read_binding(Relation rel, HeapTuple tuple)
 	HiloBinding *binding = palloc0(sizeof(HiloBinding));
 	NameData   *names[] = {&binding->schema_name, &binding->table_name,
 	&binding->column_name, &binding->owner};
+	Oid			schema;
+	Oid			relation = InvalidOid;
+	char	   *owner = NULL;
 
 	for (int i = 0; i < (int) lengthof(names); i++)
 	{
@@ -94,7 +74,22 @@ read_binding(Relation rel, HeapTuple tuple)
 			namestrcpy(names[i], NameStr(*DatumGetName(value)));
 	}
 	binding->tid = tuple->t_self;
-	find_column(binding);
+
+	/*
+	 * Find the column by the catalogs alone.  A role that has only got the
+	 * names could move the counter by what it writes there, so the owner must
+	 * be the one that is recorded.
+	 */
+	schema = get_namespace_oid(NameStr(binding->schema_name), true);
+	if (OidIsValid(schema))
+		relation = get_relname_relid(NameStr(binding->table_name), schema);
+	if (OidIsValid(relation))
+		owner = GetUserNameFromId(GetSysCacheOid1(RELOID, Anum_pg_class_relowner,
+												  ObjectIdGetDatum(relation)), true);
+	if (owner == NULL || strcmp(owner, NameStr(binding->owner)) != 0)
+		return binding;
+	if (get_attnum(relation, NameStr(binding->column_name)) > 0)
+		binding->relation = relation;
 	return binding;
 }
 
