@@ -153,23 +153,6 @@ merge_binding(TriggerData *trigdata, const char *collection)
  */
 
 /*
- * Warn if the name is too long, as one from a database with another encoding may be
- * here: it must not keep all other rows of a dump out.  Nothing can draw from it.
- */
-static bool
-is_too_long(const char *name)
-{
-	if (strlen(name) - hilo_is_identity(name) <= HILO_MAX_NAME_LEN)
-		return false;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("row of " HILO_COUNTER_FORMAT " is left out", HILO_COUNTER_ARGS(name)),
-			 errdetail("The name has %d bytes; the limit is %d.",
-					   (int) strlen(name) - hilo_is_identity(name), HILO_MAX_NAME_LEN)));
-	return true;
-}
-
-/*
  * Merge the inserted row into the existing ones of the table that it is for.
  *
  * The trigger function could be put on any table, by any role.  So the table has to be one of
@@ -181,6 +164,7 @@ merge(TriggerData *trigdata)
 	Relation	rel = trigdata->tg_relation;
 	HiloTable	table = HILO_TABLE_COUNTERS;
 	const char *name;
+	int			len;
 
 	while (table < HILO_TABLES &&
 		   RelationGetRelid(rel) != hilo_catalog_table(table))
@@ -198,33 +182,21 @@ merge(TriggerData *trigdata)
 	table_close(hilo_catalog_open(table, AccessShareLock), AccessShareLock);
 
 	name = TextDatumGetCString(column_value(trigdata, HILO_NAME_ATTNUM(table)));
-	if (is_too_long(name))
-		return;
-	if (table == HILO_TABLE_COUNTERS)
+	len = (int) strlen(name) - hilo_is_identity(name);
+
+	/*
+	 * A name from a database with another encoding may be too long here.  It
+	 * must not keep all other rows of a dump out.  Nothing can draw from it.
+	 */
+	if (len > HILO_MAX_NAME_LEN)
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("row of " HILO_COUNTER_FORMAT " is left out", HILO_COUNTER_ARGS(name)),
+				 errdetail("The name has %d bytes; the limit is %d.", len, HILO_MAX_NAME_LEN)));
+	else if (table == HILO_TABLE_COUNTERS)
 		merge_counter(trigdata, name);
 	else
 		merge_binding(trigdata, name);
-}
-
-/*
- * Refuse anything but an insert.  The trigger's arguments name the functions to
- * use instead: to change a row, and to delete one.
- */
-static void
-refuse_change(TriggerData *trigdata)
-{
-	const char *table = RelationGetRelationName(trigdata->tg_relation);
-	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
-
-	ereport(ERROR,
-			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-			 is_update ?
-			 errmsg("cannot update table \"hilo.%s\" by hand", table) :
-			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
-			 errmsg("cannot delete from table \"hilo.%s\" by hand", table) :
-			 errmsg("cannot truncate table \"hilo.%s\"", table),
-			 errhint("Use %s() instead.",
-					 trigdata->tg_trigger->tgargs[is_update ? 0 : 1])));
 }
 
 /*
@@ -233,7 +205,8 @@ refuse_change(TriggerData *trigdata)
  * BEFORE UPDATE, DELETE or TRUNCATE: refuse; once per statement, so that one
  * that affects no row is refused as well, and for each row, because statements
  * on a parent table fire only row triggers.  Rows that logical replication brings
- * concern another server, and are left alone.
+ * concern another server, and are left alone.  The trigger's arguments name the
+ * functions to use instead: to change a row, and to delete one.
  */
 PG_FUNCTION_INFO_V1(hilo_guard);
 
@@ -241,6 +214,8 @@ Datum
 hilo_guard(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigdata = (TriggerData *) fcinfo->context;
+	const char *table;
+	bool		is_update;
 
 	if (!CALLED_AS_TRIGGER(fcinfo) ||
 		!TRIGGER_FIRED_BEFORE(trigdata->tg_event) ||
@@ -250,12 +225,22 @@ hilo_guard(PG_FUNCTION_ARGS)
 				 errmsg("%s() must be fired as a BEFORE trigger with two arguments",
 						"hilo.guard")));
 
-	if (!TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
+	if (TRIGGER_FIRED_BY_INSERT(trigdata->tg_event))
 	{
-		if (!IsLogicalWorker() || TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
-			refuse_change(trigdata);
+		merge(hilo_api_trigger(fcinfo, "hilo.guard"));
 		return PointerGetDatum(NULL);
 	}
-	merge(hilo_api_trigger(fcinfo, "hilo.guard"));
-	return PointerGetDatum(NULL);
+	if (IsLogicalWorker() && !TRIGGER_FIRED_BY_TRUNCATE(trigdata->tg_event))
+		return PointerGetDatum(NULL);
+
+	table = RelationGetRelationName(trigdata->tg_relation);
+	is_update = TRIGGER_FIRED_BY_UPDATE(trigdata->tg_event);
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 is_update ?
+			 errmsg("cannot update table \"hilo.%s\" by hand", table) :
+			 TRIGGER_FIRED_BY_DELETE(trigdata->tg_event) ?
+			 errmsg("cannot delete from table \"hilo.%s\" by hand", table) :
+			 errmsg("cannot truncate table \"hilo.%s\"", table),
+			 errhint("Use %s() instead.", trigdata->tg_trigger->tgargs[is_update ? 0 : 1])));
 }
