@@ -221,39 +221,34 @@ find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
  */
 
 /*
- * True if one of the columns that are bound to the identity is in the table.  To bind a column needs
- * a privilege that lets its holder move any counter.
- */
-static bool
-is_bound_table(const char *name, Oid table)
-{
-	foreach_ptr(const HiloBinding, binding, hilo_bindings(name))
-	{
-		if (binding->relation == table)
-			return true;
-	}
-	return false;
-}
-
-/*
  * Raise 42501 if the search in an unbound table has gone farther than the user, or the owner of
  * the table, may seed.  A short way is no harm: the user could draw as many numbers.
  */
 static void
 check_may_jump(const char *name, const HiloDocuments *documents, int64 last, int64 number)
 {
-	if (number - last > FARTHEST_JUMP &&
-		!hilo_catalog_may_seed(true, GetUserId()) &&
-		!hilo_catalog_may_seed(true, GetSysCacheOid1(RELOID, Anum_pg_class_relowner,
-													 ObjectIdGetDatum(documents->table))) &&
-		!is_bound_table(name, documents->table))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied to move identity \"%s\" from " INT64_FORMAT " to " INT64_FORMAT,
-						name, last, number),
-				 errdetail("Moving it by more than " INT64_FORMAT " for a table that is not bound requires the privilege to execute seed_identity_for().",
-						   FARTHEST_JUMP),
-				 errhint("Have the table bound with hilo.bind().")));
+	if (number - last <= FARTHEST_JUMP ||
+		hilo_catalog_may_seed(true, GetUserId()) ||
+		hilo_catalog_may_seed(true, GetSysCacheOid1(RELOID, Anum_pg_class_relowner,
+													ObjectIdGetDatum(documents->table))))
+		return;
+
+	/*
+	 * To bind a column needs a privilege that lets its holder move any
+	 * counter.
+	 */
+	foreach_ptr(const HiloBinding, binding, hilo_bindings(name))
+	{
+		if (binding->relation == documents->table)
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to move identity \"%s\" from " INT64_FORMAT " to " INT64_FORMAT,
+					name, last, number),
+			 errdetail("Moving it by more than " INT64_FORMAT " for a table that is not bound requires the privilege to execute seed_identity_for().",
+					   FARTHEST_JUMP),
+			 errhint("Have the table bound with hilo.bind().")));
 }
 
 /*
