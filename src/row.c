@@ -485,28 +485,6 @@ insert_empty_row(CatalogIndexState indexes, const char *name)
 }
 
 /*
- * Read from the row of server-side ids how a new counter is counted: whether servers share it,
- * and above which number it begins.  *shared is all zero if there is no such row.
- *
- * The caller has page 0 locked, and keeps that lock until the new row is complete.  hilo_hub
- * changes the row of server-side ids first, waits for the lock on page 0, and then changes all
- * counters that it finds.  So a new counter either begins with the new state, or is
- * found by hilo_hub; none slips through.
- */
-static void
-read_sharing(const HiloRowChange *change, const char *name, HiloRow *shared)
-{
-	HiloRowRef	own = {.name = HILO_OWN_NAME};
-	HiloRowChange other = *change;
-
-	memset(shared, 0, sizeof(*shared));
-	if (strcmp(name, HILO_OWN_NAME) == 0 || !find_and_lock_row(&other, &own))
-		return;
-	UnlockReleaseBuffer(other.buffer);
-	*shared = other.row;
-}
-
-/*
  * Create the row, unless another session just has, and lock its page.
  *
  * Rows are created under a lock on page 0, the heavyweight one, so that two sessions do not
@@ -521,7 +499,9 @@ static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
 	CatalogIndexState indexes = open_indexes(change->rel);
-	HiloRow		shared;
+	HiloRowRef	own = {.name = HILO_OWN_NAME};
+	HiloRowChange other;
+	HiloRow		shared = {0};
 
 	(void) GetCurrentTransactionId();
 
@@ -535,7 +515,19 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		return;
 	}
 
-	read_sharing(change, ref->name, &shared);
+	/*
+	 * The row of server-side ids says how a new counter is counted: whether
+	 * servers share it, and above which number it begins.  hilo_hub changes
+	 * that row first, waits for the lock on page 0, and then changes all
+	 * counters that it finds.  So a new counter either begins with the new
+	 * state, or is found by hilo_hub; none slips through.
+	 */
+	other = *change;
+	if (strcmp(ref->name, HILO_OWN_NAME) != 0 && find_and_lock_row(&other, &own))
+	{
+		UnlockReleaseBuffer(other.buffer);
+		shared = other.row;
+	}
 	insert_empty_row(indexes, ref->name);
 	CatalogCloseIndexes(indexes);
 	HILO_FAILURE_POINT("row inserted");
@@ -554,19 +546,6 @@ hilo_row_end_claims(HiloRow *row)
 {
 	row->claim_low = 0;
 	row->claim = 0;
-}
-
-/*
- * Begin a new epoch in a row that was just created, or that came from elsewhere: with a copy of
- * the database, or an insert without the triggers.  Ranges of the place that it came from must
- * not be used here.  An inserted row may also say less than a counter needs.
- */
-static void
-begin_epoch(HiloRow *row)
-{
-	row->epoch = hilo_random_number();
-	row->max_value = Max(row->max_value, Max(row->max, 1));
-	hilo_row_end_claims(row);
 }
 
 Relation
@@ -619,8 +598,19 @@ hilo_row_find(HiloRowChange *change, HiloRowRef *ref, HiloRowAccess access)
 		}
 		create_and_lock_row(change, ref);
 	}
+
+	/*
+	 * The row was just created, or came from elsewhere: with a copy of the
+	 * database, or an insert without the triggers.  Ranges of the place that
+	 * it came from must not be used here, so a new epoch begins.  An inserted
+	 * row may also say less than a counter needs.
+	 */
 	if (unlikely(change->row.home != change->home) && access >= HILO_ROW_CHANGE)
-		begin_epoch(&change->row);
+	{
+		change->row.epoch = hilo_random_number();
+		change->row.max_value = Max(change->row.max_value, Max(change->row.max, 1));
+		hilo_row_end_claims(&change->row);
+	}
 	return true;
 }
 
@@ -959,26 +949,20 @@ hilo_row_flush(XLogRecPtr lsn)
  * smallest that there is, and one that does not keep checkpoints busy.
  */
 #ifdef USE_ASSERT_CHECKING
-/* True if synchronous standbys have reached the LSN. */
-static bool
-standbys_have(XLogRecPtr lsn)
-{
-	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
-		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
-	bool		reached;
-
-	LWLockAcquire(SyncRepLock, LW_SHARED);
-	reached = lsn <= WalSndCtl->lsn[mode];
-	LWLockRelease(SyncRepLock);
-	return reached;
-}
-
 XLogRecPtr
 hilo_row_own_lsn(XLogRecPtr lsn)
 {
 	char		nothing = 0;	/* a record must not be empty */
+	int			mode = synchronous_commit == SYNCHRONOUS_COMMIT_REMOTE_WRITE ?
+		SYNC_REP_WAIT_WRITE : SYNC_REP_WAIT_FLUSH;
+	bool		reached;
 
-	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested() || standbys_have(lsn))
+	if (XLogRecPtrIsInvalid(lsn) || !SyncRepRequested())
+		return lsn;
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	reached = lsn <= WalSndCtl->lsn[mode];
+	LWLockRelease(SyncRepLock);
+	if (reached)
 		return lsn;
 	XLogBeginInsert();
 	XLogRegisterData(&nothing, sizeof(nothing));
