@@ -42,25 +42,6 @@ hilo_is_own_name(const char *name)
  */
 
 /*
- * Raise the error that no numbers are left.  The row has been released, because that may
- * wait for the client.
- */
-static void
-report_limit(const HiloRow *row, const HiloRowRef *ref)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-			 row->max < row->max_value ?
-			 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
-					HILO_COUNTER_ARGS(ref->name)) :
-			 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
-			 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
-					   row->max, row->max_value),
-			 row->max_value < PG_INT64_MAX ?
-			 errhint("Raise max_value with hilo.configure().") : 0));
-}
-
-/*
  * Set max, up or down, to a value within the limit.  The counter then exists.  What is left of a
  * client's claim lies below another max now, so it cannot go back.
  */
@@ -218,8 +199,21 @@ finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wan
 
 	if (!hilo_range_cut(wanted, row->max, row->max_value, false, &range))
 	{
+		/*
+		 * First the row is released, because an error may wait for the
+		 * client.
+		 */
 		hilo_row_abandon(change);
-		report_limit(row, ref);
+		ereport(ERROR,
+				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
+				 row->max < row->max_value ?
+				 errmsg(HILO_COUNTER_FORMAT " does not have enough numbers left",
+						HILO_COUNTER_ARGS(ref->name)) :
+				 errmsg(HILO_COUNTER_FORMAT " has no numbers left", HILO_COUNTER_ARGS(ref->name)),
+				 errdetail("Numbers up to " INT64_FORMAT " have been claimed; the limit is " INT64_FORMAT ".",
+						   row->max, row->max_value),
+				 row->max_value < PG_INT64_MAX ?
+				 errhint("Raise max_value with hilo.configure().") : 0));
 	}
 	put_max(row, range.high);
 	row->claim_low = token == 0 ? 0 : range.low;
