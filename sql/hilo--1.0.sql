@@ -454,10 +454,11 @@ AS $$
             JOIN pg_sequence q ON n.refclassid = 'pg_class'::regclass AND n.refobjid = q.seqrelid
             CROSS JOIN hilo._draws(d.adbin) w
     ),
-    -- The columns that own sequences, and the same columns of their partitions and children
+    -- The columns that own sequences, and the same columns of their partitions and children; draws
+    -- is that of the owner, and null if it does not just draw: then nothing is looked at
     owned(sequence, relation, column_name, is_owner, draws) AS (
         SELECT q.seqrelid, a.attrelid, a.attname, true,
-            CASE o.deptype WHEN 'i' THEN 'identity' ELSE d.draws END
+            CASE WHEN o.deptype = 'i' THEN 'identity' WHEN d.is_alone THEN d.draws END
         FROM pg_sequence q
             JOIN pg_depend o ON o.classid = 'pg_class'::regclass AND o.objid = q.seqrelid
             JOIN pg_attribute a ON a.attrelid = o.refobjid AND a.attnum = o.refobjsubid
@@ -473,7 +474,8 @@ AS $$
         SELECT relation, column_name, sequence, sequence::regclass::text AS counter,
             COALESCE(d.draws, o.draws) AS draws,
             CASE
-                WHEN o.sequence IS NULL THEN 'the column does not own the sequence'
+                WHEN NOT COALESCE(o.is_owner, false) AND o.draws IS NULL
+                    THEN 'the column does not own the sequence'
                 WHEN COALESCE(d.is_alone, o.draws = 'identity') THEN NULL
                 WHEN d.draws IS NULL THEN 'the column owns the sequence without drawing from it'
                 ELSE 'the default is not just a call of nextval'

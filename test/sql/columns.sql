@@ -83,6 +83,21 @@ CREATE TABLE child () INHERITS (base);
 DO $$ BEGIN PERFORM hilo.attach('base', 'id'); END $$;
 SELECT relation, index, why_none FROM hilo.columns WHERE relation <> 'parent'::regclass;
 DROP TABLE parent, base, child;
+-- The sequence belongs to a parent that does not just draw from it: its children are not looked at.
+CREATE TABLE base (id serial PRIMARY KEY);
+CREATE TABLE child (PRIMARY KEY (id)) INHERITS (base);
+DO $$ BEGIN PERFORM hilo.attach('base'); END $$;
+ALTER TABLE ONLY base ALTER id DROP DEFAULT;
+SELECT relation, index, why_none FROM hilo.columns;
+INSERT INTO child VALUES (1);
+SELECT hilo.nextval('base_id_seq');
+ALTER TABLE ONLY base ALTER id SET DEFAULT hilo.nextval('base_id_seq') + 1000;
+SELECT relation, index, why_none FROM hilo.columns;
+ALTER TABLE ONLY base ALTER id SET DEFAULT nextval('base_id_seq');
+SELECT relation, index, why_none FROM hilo.columns;
+INSERT INTO child VALUES (2);
+SELECT hilo.nextval('base_id_seq');
+DROP TABLE base, child;
 
 -- Anybody may read it; numbers only of sequences that he may read.
 CREATE ROLE regress_columns;
