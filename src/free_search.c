@@ -6,7 +6,7 @@
  * If the taken numbers are a block that begins behind last, as after an import, the free number
  * is the one behind the block.  The search steps over the block in doubling steps until it meets a
  * number that is free, and then halves the distance between that one and the last one that was
- * taken, until they are neighbours.  So a billion taken numbers cost some 70 lookups.
+ * taken, until they are neighbours.  So a billion taken numbers cost some 62 lookups.
  *
  * Numbers need not be a block.  Then the result is still a free number whose predecessor is taken,
  * though there may be lower ones.  That is allowed: holes are used or passed.
@@ -14,8 +14,9 @@
  * What must not happen is that a few rows far above all others carry the counter to them, because
  * then most numbers would be lost.  A search that meets the first of these rows by chance is not
  * misled easily, as each further step doubles the distance; but rows that were put at the powers
- * of two, where the steps go, would mislead it each time.  So far from the beginning each step has
- * to be confirmed by a second number that cannot be foreseen.
+ * of two, where the steps go, would mislead it each time.  So beyond the first numbers each step has
+ * to be confirmed by a second number that cannot be foreseen.  Such a step multiplies the distance
+ * by four, so that the two look-ups lead as far as two steps of the other kind.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,9 +29,11 @@
 
 /*
  * From this distance on, a taken number must be confirmed by another one.  Below it a jump is not
- * worth a second lookup: that many numbers can be done without.
+ * worth a second lookup: that many numbers can be done without.  A role that may insert can make
+ * each search jump about twice as far by a dozen rows: so it needs millions of them to use up a
+ * serial, whose numbers it can draw as well.
  */
-#define DOUBTFUL_DISTANCE	1048576
+#define DOUBTFUL_DISTANCE	1024
 
 /* Look up a number, which is one try. */
 static bool
@@ -54,10 +57,8 @@ gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
 			int *tries)
 {
 	for (int64 distance = 1; distance < limit - taken; distance *= 2)
-	{
 		if (!look_up(limit - distance, is_taken, arg, tries))
 			return limit - distance;
-	}
 	return 0;
 }
 
@@ -97,7 +98,8 @@ hilo_free_search(int64 last, int64 limit, HiloTakenCallback is_taken,
 		}
 		taken = number;
 		number = distance < limit - last ? last + 1 + distance : limit;
-		distance = distance <= PG_INT64_MAX / 2 ? distance * 2 : PG_INT64_MAX;
+		distance = distance > PG_INT64_MAX / 4 ? PG_INT64_MAX :
+			distance * (number - taken > DOUBTFUL_DISTANCE ? 4 : 2);
 	}
 
 	while (number - taken > 1)

@@ -18,15 +18,16 @@ typedef bool (*HiloTakenCallback) (int64 number, void *arg);
  * predecessor is taken; if the taken numbers are contiguous, it is the smallest
  * free one.  Looks up n = last + 1, gallops (n + 1, + 2, + 4 ...) to a free
  * number, then bisects between the last taken and the first free number: at
- * most 2 * ceil(log2(result - last)) + 2 lookups, which are added to *tries.
+ * most 2 * ceil(log2(result - last)) + 2 lookups, and two more beyond a distance
+ * of 2^10, which are added to *tries.
  * If it reaches the limit and that is taken, it gallops down from there. (J. L.
  * Bentley, A. C. Yao: An almost optimal algorithm for unbounded searching,
  * 1976.)
  *
  * Rows far above all others must not drive the search to them, wherever they
- * were put.  So above a distance of 2^20 each step of the gallop looks up
+ * were put.  So above a distance of 2^10 each step of the gallop looks up
  * one more number, at random between the last two: if that is free, the search
- * goes on below it.
+ * goes on below it.  These steps quadruple the distance.
  *
  * Returns 0 if last is the limit, or no free number was found.
  */

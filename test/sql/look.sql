@@ -78,7 +78,7 @@ INSERT INTO stray (x) VALUES (0) RETURNING id;
 -- Rows at the powers of two, and at 2^k + 1, do not drive it on either.
 CREATE TABLE powers (id bigserial PRIMARY KEY);
 INSERT INTO powers SELECT DISTINCT n FROM generate_series(0, 61) k, unnest(ARRAY[1::bigint << k, (1::bigint << k) + 1]) n;
-SELECT hilo.nextval('powers_id_seq') < 1::bigint << 22 AS near;
+SELECT hilo.nextval('powers_id_seq') < 1::bigint << 16 AS near;
 -- Ids at a distance of three: the holes are used.
 CREATE TABLE spread (id bigserial PRIMARY KEY, x int);
 ALTER TABLE spread ALTER id SET DEFAULT hilo.nextval('spread_id_seq');
