@@ -25,6 +25,7 @@ foreach my $node ($first, $second)
 	$node->safe_psql('postgres', q{
 		CREATE EXTENSION hilo;
 		CREATE TABLE users (id text COLLATE "C" PRIMARY KEY DEFAULT next_identity_free('users/'), name text);
+		CREATE TABLE members (id text COLLATE "C" PRIMARY KEY, name text);
 		CREATE TABLE accounts (id bigint PRIMARY KEY, name text);
 		CREATE SCHEMA archive;
 		CREATE TABLE archive.people (a int, key varchar(40) UNIQUE, name text);
@@ -49,6 +50,7 @@ sub insert_until
 	my ($from, $to) = @_;
 	$first->safe_psql('postgres', qq{
 		INSERT INTO users SELECT next_identity('users/'), 'first ' || i FROM generate_series($from, $to) i;
+		INSERT INTO members SELECT next_identity('members/'), 'first ' || i FROM generate_series($from, least($to, 1000)) i;
 		INSERT INTO accounts SELECT next_identity_for('accounts'), 'first ' || i FROM generate_series($from, $to) i;
 		INSERT INTO archive.people SELECT i, next_identity('persons'), 'first ' || i FROM generate_series($from, $to) i;
 		INSERT INTO invoices SELECT hilo_document_id('ids', 'invoices|'), 'first ' || i FROM generate_series($from, $to) i;
@@ -58,7 +60,7 @@ sub insert_until
 
 insert_until(1, 700);
 $first->safe_psql('postgres',
-	'CREATE PUBLICATION documents FOR TABLE users, accounts, archive.people, invoices');
+	'CREATE PUBLICATION documents FOR TABLE users, members, accounts, archive.people, invoices');
 $second->safe_psql('postgres',
 	"CREATE SUBSCRIPTION documents CONNECTION '"
 	  . $first->connstr . ' dbname=postgres'
@@ -67,7 +69,7 @@ $second->wait_for_subscription_sync($first, 'documents');
 insert_until(701, $N);
 is( $first->safe_psql('postgres',
 		q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo.identities}),
-	"accounts $N, invoices $N, persons $N, users $N",
+	"accounts $N, invoices $N, members 1000, persons $N, users $N",
 	'the first server knows its identities');
 
 # A document that was never committed does not come over, its number was shown.
@@ -102,6 +104,11 @@ is($session->query(q{INSERT INTO users (name) VALUES ('second') RETURNING id}),
 	'users/' . ($N + 3), 'text: and so on by DEFAULT');
 
 my ($value, $tries) = split /\|/,
+  $session->query(q{SELECT * FROM next_identity_free_for('members/')});
+is($value, 1001, 'of 1,000 documents the 1,001st');
+cmp_ok($tries, '<=', 22, "in $tries look-ups");
+
+($value, $tries) = split /\|/,
   $session->query(q{SELECT * FROM next_identity_free_for('accounts')});
 is($value, $NEXT, "bigint: next_identity_free_for() gives $NEXT");
 cmp_ok($tries, '<=', $MOST_TRIES, "bigint: in $tries look-ups");
