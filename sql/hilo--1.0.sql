@@ -454,8 +454,8 @@ AS $$
             JOIN pg_sequence q ON n.refclassid = 'pg_class'::regclass AND n.refobjid = q.seqrelid
             CROSS JOIN hilo._draws(d.adbin) w
     ),
-    -- The columns that own sequences, and the same columns of their partitions and children; draws
-    -- is that of the owner, and null if it does not just draw: then nothing is looked at
+    -- The columns that own sequences, and those of their partitions and children, which are
+    -- looked at only if the owner just draws
     owned(sequence, relation, column_name, is_owner, draws) AS (
         SELECT q.seqrelid, a.attrelid, a.attname, true,
             CASE WHEN o.deptype = 'i' THEN 'identity' WHEN d.is_alone THEN d.draws END
@@ -467,15 +467,14 @@ AS $$
         WHERE o.refclassid = 'pg_class'::regclass AND o.deptype IN ('a', 'i')
         UNION
         SELECT o.sequence, i.inhrelid, o.column_name, false, o.draws
-        FROM owned o JOIN pg_inherits i ON i.inhparent = o.relation
+        FROM owned o JOIN pg_inherits i ON i.inhparent = o.relation AND o.draws IS NOT NULL
     ),
     -- A partition or child that draws as the owner does has no row of its own.
     uses AS (
         SELECT relation, column_name, sequence, sequence::regclass::text AS counter,
             COALESCE(d.draws, o.draws) AS draws,
             CASE
-                WHEN NOT COALESCE(o.is_owner, false) AND o.draws IS NULL
-                    THEN 'the column does not own the sequence'
+                WHEN o.sequence IS NULL THEN 'the column does not own the sequence'
                 WHEN COALESCE(d.is_alone, o.draws = 'identity') THEN NULL
                 WHEN d.draws IS NULL THEN 'the column owns the sequence without drawing from it'
                 ELSE 'the default is not just a call of nextval'
