@@ -15,7 +15,8 @@
 # 18, 19 and i386 are tested.
 #
 # FILE is a test, as for check.sh.  PG_TEST_TIMEOUT_DEFAULT is for how many seconds a TAP test waits,
-# 180 without it: a machine that is busy, or imitated, may need more.
+# 180 without it: a machine that is busy, or imitated, may need more.  It is passed on, and so are
+# variables of tests, such as HILO_KILLS.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$top/test/lib.sh"
@@ -113,6 +114,7 @@ check_version() {
     shift
     copy_into_system "$root" &&
         in_system "$root" env ${CI:+CI="$CI"} ${PG_TEST_TIMEOUT_DEFAULT:+PG_TEST_TIMEOUT_DEFAULT="$PG_TEST_TIMEOUT_DEFAULT"} \
+            $(env | grep '^HILO_') \
             $(is_architecture "$version" || say "PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config") \
             sh /root/hilo/test/check.sh --upgrade "$@"
 }

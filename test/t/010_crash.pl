@@ -5,14 +5,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
+use List::Util qw(sum);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# HILO_KILLS chooses how often the server is killed, HILO_SHOWN after how many lines of each client.
 my $CLIENTS = 8;
-my $ROUNDS = 10;
+my $ROUNDS = $ENV{HILO_KILLS} // 10;
 my $STATEMENTS = 30_000;    # more than a client gets to in a round
-my $LEAST = 150;            # lines that each client logs before the kill
+my $LEAST = $ENV{HILO_SHOWN} // 150;    # lines that each client logs before the kill
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
 # Small ranges make claims frequent.
@@ -101,7 +103,7 @@ my ($seen, $repeats) = rounds($node, 'hilo', @draws_of_hilo);
 is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
 cmp_ok(scalar(keys %{ $seen->{orders} }), '>=', $ROUNDS * $CLIENTS * $LEAST / 4,
 	'many numbers were drawn');
-note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for qw(orders users);
+note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %$seen) . ' numbers, ' . @$repeats . ' repeats');
 
 # What is stored agrees with what was shown, and nothing is broken.
 $node->start;

@@ -5,14 +5,15 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
+use List::Util qw(sum);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# HILO_KILLS chooses how often the server is killed.
+# HILO_KILLS chooses how often the server is killed, HILO_SHOWN after how many lines of each client.
 my $ROUNDS = $ENV{HILO_KILLS} // 6;
 my $STATEMENTS = 30_000;    # more than a client gets to in a round
-my $LEAST = 150;            # lines that each client logs before the end
+my $LEAST = $ENV{HILO_SHOWN} // 150;    # lines that each client logs before the end
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
 # Nothing else may flush: no client commits.
@@ -111,7 +112,7 @@ my $node = crash_server('hilo', $settings, $setup);
 my ($seen, $repeats) = rounds($node, 'hilo', \&draws, $ROUNDS);
 is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
 cmp_ok(scalar(keys %{ $seen->{alone} }), '>=', $ROUNDS * @CLIENTS * $LEAST / 12, 'many numbers were drawn');
-note("$_: " . keys(%{ $seen->{$_} }) . ' numbers') for sort keys %$seen;
+note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %$seen) . ' numbers, ' . @$repeats . ' repeats');
 
 #
 # An immediate stop

@@ -5,14 +5,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
+use List::Util qw(sum);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# HILO_KILLS chooses how often each server is killed, HILO_SHOWN after how many lines of each client.
 my $CLIENTS = 6;
-my $ROUNDS = 8;
+my $ROUNDS = $ENV{HILO_KILLS} // 8;
 my $STATEMENTS = 20_000;    # more than a client gets to in a round
-my $LEAST = 120;            # lines that each client logs before the kill
+my $LEAST = $ENV{HILO_SHOWN} // 120;    # lines that each client logs before the kill
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
 # Every third number of the identity "users" is that of a document already;
@@ -74,6 +76,7 @@ for my $round (1 .. $ROUNDS)
 	last if @repeats;
 }
 is("@repeats", '', "$ROUNDS times kill -9: no number came twice, none was a document's");
+note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %seen) . ' numbers, ' . @repeats . ' repeats');
 cmp_ok(scalar(keys %{ $seen{$_} }), '>=', $ROUNDS * $CLIENTS * $LEAST / 18,
 	"many numbers were drawn: $_")
   for 'users', 'orders', 'accounts', 'server-side';
@@ -103,6 +106,7 @@ for my $round (1 .. $ROUNDS)
 	last if $back;
 }
 is($back, 0, 'synchronous_commit = off: no number comes back after kill -9');
+note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %before) . " numbers, $back repeats");
 
 #
 # What reaches the disk before the answer

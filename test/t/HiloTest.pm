@@ -346,14 +346,14 @@ SETTINGS
 }
 
 # Write a client's script of $count statements, in transactions of five.  A
-# third of the clients commit, and connect again now and then; a third roll
-# back; a third never end their transaction.  %d in a statement is how often it
-# has come before.
+# third of the clients commit, unless HILO_ROLLBACK is set, and connect again now
+# and then; a third roll back; a third never end their transaction.  %d in a statement
+# is how often it has come before.
 sub client_script
 {
 	my ($file, $client, $count, @draws) = @_;
 	my ($begin, $end) = (
-		[ 'BEGIN;', 'COMMIT;' ],
+		[ 'BEGIN;', $ENV{HILO_ROLLBACK} ? 'ROLLBACK;' : 'COMMIT;' ],
 		[ "BEGIN;\nSAVEPOINT s;", "ROLLBACK TO s;\nROLLBACK;" ],
 		[ '', '' ])[ $client % 3 ]->@*;
 	my $script = $client % 3 == 2 ? "BEGIN;\n" : '';
