@@ -160,6 +160,47 @@ $session = session($standby);
 draw_all($session, $_) for @collections;
 is(repeats(), '', 'nor after kill -9 of the promoted server');
 $session->finish;
-$standby->stop;
+
+#
+# A full backup and an incremental one, which takes the blocks that the WAL names: together they know all that was shown
+# before the second one's end.  In another database few numbers are drawn, each logged only because of the last checkpoint.
+#
+SKIP:
+{
+	skip 'incremental backups begin with 17' if $standby->safe_psql('postgres', 'SHOW server_version_num') < 170000;
+
+	my $dir = PostgreSQL::Test::Utils::tempdir;
+	my %draw = (orders => "hilo_next_number('orders')", people => "next_identity_for('people')", often => "hilo.nextval('often')");
+	my @draws = map { "SELECT '$_', $draw{$_}, pg_current_wal_insert_lsn();" } sort keys %draw;
+	my @scripts = map { client_script("$dir/$_.sql", $_, 30_000, @draws) } 0 .. 2;
+	my %rare = map { $_ => "SELECT $_" } "low FROM hilo_reserve('rare', 1)", "hilo.nextval('rare')";
+	my %shown_before;
+
+	$standby->safe_psql('postgres', 'CREATE SEQUENCE often');
+	new_database($standby, 'calm', 'CREATE EXTENSION hilo; CREATE SEQUENCE rare');
+	$standby->safe_psql('calm', $_) for values %rare;
+	configure($standby, summarize_wal => 'on');
+	$standby->backup('full');
+	my @logs = draw_until($standby, "$dir/client", 100, sub {
+			$shown_before{$_} = $standby->safe_psql('calm', $rare{$_}) for keys %rare;
+			$standby->backup('incremental', backup_options => [ '--incremental', $standby->backup_dir . '/full/backup_manifest' ]);
+			kill_server($standby);
+		}, \@scripts);
+
+	my $position = sub { my ($high, $low) = split m{/}, shift; return hex($high) * 2**32 + hex $low };
+	my ($end) = slurp_file($standby->backup_dir . '/incremental/backup_manifest') =~ /"End-LSN": "(.*?)"/;
+	my @lines = map { lines_of("$_.out") } @logs;
+	foreach my $line (@lines)
+	{
+		my ($name, $number, $lsn) = split /\|/, $line;
+		$shown_before{$name} = max($shown_before{$name} // 0, $number) if $position->($lsn) < $position->($end);
+	}
+	my $combined = PostgreSQL::Test::Cluster->new('combined');
+	$combined->init_from_backup($standby, 'incremental', combine_with_prior => ['full']);
+	$combined->start;
+	cmp_ok($combined->safe_psql('calm', $rare{$_}), '>', $shown_before{$_}, "incremental backup: what is drawn by $_ is new") for sort keys %rare;
+	cmp_ok($combined->safe_psql('postgres', "SELECT $draw{$_}"), '>', $shown_before{$_}, "incremental backup: $_ go on above what was shown") for sort keys %draw;
+	$combined->stop;
+}
 
 done_testing();
