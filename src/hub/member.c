@@ -94,14 +94,17 @@ lease_size(const HiloRow *row)
  *
  * The lock is one of the heavyweight ones, so that waiting for it can be cancelled, ends with
  * lock_timeout, and is seen in pg_locks; after an error it is released with the transaction.
- * Two names with the same hash only wait for each other.
+ * Two names with the same hash only wait for each other.  Its kind is one that Citus knows to be
+ * held for a moment only: sessions of one distributed transaction wait for each other here, which
+ * would be a deadlock if the lock were held until that ends.
  */
 static bool
 lock_asking(const char *name, bool wait, LOCKTAG *tag)
 {
-	/* SQL has no advisory locks of this class. */
+	/* The server's own locks of this kind have 0 in the last field. */
 	SET_LOCKTAG_ADVISORY(*tag, MyDatabaseId,
 						 hash_bytes((const unsigned char *) name, strlen(name)), 0, 3);
+	tag->locktag_type = LOCKTAG_SPECULATIVE_TOKEN;
 	return LockAcquire(tag, ExclusiveLock, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 

@@ -14,6 +14,7 @@
 #   upgrade($node, $mode)            the node after pg_upgrade, which copies files or links them
 #   maxima($node, $db), max_of($node, $collection)   counters
 #   left_behind($node)               what its log says of things that must not be
+#   block_of($page, $kind, $has)     the one block of a page that is of that kind and has that text
 #
 # Sessions
 #   session($node, %settings)        a connection that stays, also while it waits: HiloTest::Session
@@ -68,7 +69,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new_database restore_sql maxima max_of superuser
-  upgrade left_behind
+  upgrade left_behind block_of
   session at_once
   kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
@@ -219,6 +220,16 @@ sub left_behind
 
 	return join '', slurp_file($node->logfile) =~
 	  /^.*(?:PANIC|TRAP|\bleak\b|still referenced|lock .* (?:already|not) held|own a lock).*\n/mg;
+}
+
+# What a page prints as a file or a script.
+sub block_of
+{
+	my ($page, $kind, $has) = @_;
+	my @found = grep { /$has/ } slurp_file($page) =~ /^```$kind\n(.*?)^```$/gms;
+
+	die "$page has " . @found . " blocks of $kind with $has" unless @found == 1;
+	return $found[0];
 }
 
 #
