@@ -57,7 +57,7 @@ need_all() {
     clang=$(find_clang) && clang=$("$clang" -dumpversion)
     need "${clang:+true}" clang
     wish "libclang-rt-${clang%%.*}-dev" "postgresql-${pg_config:+$("$pg_config" --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')}-repack" \
-        gnuplot-nox yamllint spin prometheus prometheus-postgres-exporter prometheus-sql-exporter \
+        gnuplot-nox yamllint spin prometheus prometheus-postgres-exporter prometheus-sql-exporter patroni etcd-server \
         python3-django python3-sqlalchemy python3-alembic ruby-activerecord ruby-pg ruby-sequel \
         php-cli php-pgsql php-illuminate-database php-doctrine-orm libdbd-pg-perl libdbix-class-schema-loader-perl \
         default-jdk-headless libpostgresql-jdbc-java libhibernate3-java libjavassist-java libslf4j-java
