@@ -34,39 +34,22 @@ RESET hilo.identity_parts_separator;
 -- 512 bytes, not characters; longer ones are refused.
 SELECT length(hilo_document_id('orders', repeat('x', 512))), length(hilo_document_id('orders', repeat('é', 256)));
 \set VERBOSITY sqlstate
-SELECT hilo_document_id('orders', repeat('x', 513));
-SELECT hilo_document_id('orders', repeat('é', 256) || 'x');
-SELECT hilo_document_id('orders', repeat('x', 1000000));
-SELECT hilo_document_id('orders', repeat('x', 512) || '/');
-SELECT hilo_document_id('orders', repeat('x', 512) || '|');
-SELECT hilo_document_id('orders', '/');
-SELECT hilo_document_id('orders', '|');
-SELECT hilo_document_id('orders', 'a|b|');
-SELECT hilo_document_id('orders', 'a|b/');
-SELECT hilo_document_id('orders', E'a\nb|');
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo_document_id('orders', repeat('x', 513))$$,
+	$$hilo_document_id('orders', repeat('é', 256) || 'x')$$, $$hilo_document_id('orders', repeat('x', 1000000))$$,
+	$$hilo_document_id('orders', repeat('x', 512) || '/')$$, $$hilo_document_id('orders', repeat('x', 512) || '|')$$,
+	$$hilo_document_id('orders', '/')$$, $$hilo_document_id('orders', '|')$$, $$hilo_document_id('orders', 'a|b|')$$,
+	$$hilo_document_id('orders', 'a|b/')$$, $$hilo_document_id('orders', E'a\nb|')$$]) call;
 -- The collection is checked, whatever is requested.
-SELECT hilo_document_id(NULL);
-SELECT hilo_document_id(NULL, 'products/1');
-SELECT hilo_document_id('', 'products/1');
-SELECT hilo_document_id('orders/');
-SELECT hilo_document_id('or|ders');
-SELECT hilo_document_id(repeat('x', 256));
-BEGIN READ ONLY;
-SELECT hilo_document_id('orders');
-ROLLBACK;
-BEGIN READ ONLY;
-SELECT hilo_document_id('orders', 'companies|');
-ROLLBACK;
-BEGIN READ ONLY;
-SELECT hilo_document_id('orders', 'companies/');
-ROLLBACK;
-CREATE FUNCTION parallel_call(requested text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_document_id('orders', requested); END $$;
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo_document_id(NULL)$$,
+	$$hilo_document_id(NULL, 'products/1')$$, $$hilo_document_id('', 'products/1')$$, $$hilo_document_id('orders/')$$,
+	$$hilo_document_id('or|ders')$$, $$hilo_document_id(repeat('x', 256))$$]) call;
+SELECT requested, state_of(format('SET LOCAL transaction_read_only = on; SELECT hilo_document_id(''orders'', %L)', requested))
+	FROM unnest(ARRAY[NULL, 'companies|', 'companies/']) requested;
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_call(NULL);
-SELECT parallel_call('companies|');
-SELECT parallel_call('companies/');
+SELECT parallel_call('hilo_document_id(''orders'', NULL)');
+SELECT parallel_call('hilo_document_id(''orders'', ''companies|'')');
+SELECT parallel_call('hilo_document_id(''orders'', ''companies/'')');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-DROP FUNCTION parallel_call;
 SELECT hilo_document_id('orders'), hilo_document_id('orders', 'companies|');
 \set VERBOSITY default
 SELECT hilo_document_id('orders', repeat('x', 513));
@@ -144,7 +127,6 @@ CREATE TABLE long (id text COLLATE "C");
 CREATE TRIGGER assign BEFORE INSERT ON long FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO long SELECT repeat('y', 500) RETURNING length(id);
 INSERT INTO long SELECT id || 'x' FROM long RETURNING length(id);
-DROP TABLE long;
 -- No two of many ids are equal, and all belong to the collection of that name.
 INSERT INTO books (n) SELECT 1000 + i FROM generate_series(1, 500) i;
 SELECT count(*), count(DISTINCT id), bool_and(id ~ '^books/\d+-A$') FROM books WHERE n > 1000;
@@ -160,14 +142,12 @@ ALTER TABLE papers RENAME COLUMN id TO key;
 INSERT INTO papers (n) VALUES (52);
 \set VERBOSITY default
 ALTER TABLE papers RENAME COLUMN key TO id;
-DROP TABLE papers;
 -- The collection named in the trigger; a name that has to be quoted; as the other column.
 CREATE TABLE "Odd ""Table" ("Odd Id" text UNIQUE, id text UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('Odd Id');
 CREATE TRIGGER assign_too BEFORE INSERT ON "Odd ""Table" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'odds and ends');
 INSERT INTO "Odd ""Table" DEFAULT VALUES RETURNING *;
 INSERT INTO "Odd ""Table" VALUES ('odds|', 'odds|'), (NULL, NULL) RETURNING *;
-DROP TABLE "Odd ""Table";
 -- A table whose name is not valid for a collection needs the second argument.
 CREATE TABLE "odd/" (id text);
 CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
@@ -177,7 +157,6 @@ INSERT INTO "odd/" DEFAULT VALUES;
 DROP TRIGGER assign ON "odd/";
 CREATE TRIGGER assign BEFORE INSERT ON "odd/" FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'odd');
 INSERT INTO "odd/" DEFAULT VALUES RETURNING id;
-DROP TABLE "odd/";
 -- A later trigger sees the id; an earlier one may request it.
 CREATE TABLE staged (id text PRIMARY KEY, note text);
 CREATE FUNCTION request() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := 'staged|'; RETURN NEW; END $$;
@@ -186,7 +165,7 @@ CREATE TRIGGER a_request BEFORE INSERT ON staged FOR EACH ROW WHEN (NEW.note = '
 CREATE TRIGGER b_assign BEFORE INSERT ON staged FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 CREATE TRIGGER c_look BEFORE INSERT ON staged FOR EACH ROW EXECUTE FUNCTION look();
 INSERT INTO staged VALUES (NULL, 'request'), (NULL, '') RETURNING *;
-DROP TABLE staged;
+DROP TABLE long, papers, "Odd ""Table", "odd/", staged;
 DROP FUNCTION request, look;
 
 -- Partitions: the collection is the root's, whichever table is inserted into, whatever the column's position.
@@ -213,13 +192,11 @@ UPDATE loans SET year = 2026 WHERE year = 2025 AND id LIKE 'fines/%' RETURNING t
 ALTER TABLE loans DETACH PARTITION loans_2025;
 CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO loans_2025 (year) VALUES (2025) RETURNING id;
-DROP TABLE loans, loans_2025;
 -- A child by inheritance is a table of its own, and has its own trigger.
 CREATE TABLE people (id text);
 CREATE TABLE readers (card int) INHERITS (people);
 CREATE TRIGGER assign BEFORE INSERT ON readers FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO readers DEFAULT VALUES RETURNING id;
-DROP TABLE people, readers;
 -- Temporary and unlogged tables; a view with its own trigger.
 CREATE TEMPORARY TABLE notes (id text);
 CREATE TRIGGER assign BEFORE INSERT ON notes FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
@@ -227,7 +204,6 @@ INSERT INTO notes DEFAULT VALUES RETURNING id;
 CREATE TEMP VIEW notes_view AS SELECT id FROM notes;
 INSERT INTO notes_view DEFAULT VALUES RETURNING id;
 DROP VIEW notes_view;
-DROP TABLE notes;
 
 -- Foreign tables, of this database.
 CREATE EXTENSION postgres_fdw;
@@ -267,9 +243,8 @@ CREATE TABLE walls_there (id bigint, n int);
 CREATE FOREIGN TABLE walls (id bigint DEFAULT hilo_next_number('walls'), n int) SERVER loopback OPTIONS (table_name 'walls_there');
 INSERT INTO walls (n) VALUES (1), (2) RETURNING id;
 DROP FOREIGN TABLE walls;
-DROP TABLE walls_there;
-DROP TABLE rooms, rooms_there, shelves_there, doors_there;
 DROP FOREIGN TABLE shelves, doors;
+DROP TABLE loans, loans_2025, people, readers, notes, walls_there, rooms, rooms_there, shelves_there, doors_there;
 DROP USER MAPPING FOR CURRENT_USER SERVER loopback;
 DROP SERVER loopback;
 DROP EXTENSION postgres_fdw;
@@ -285,7 +260,6 @@ CREATE TRIGGER t2 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assi
 CREATE TRIGGER t3 BEFORE INSERT ON types FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('s');
 INSERT INTO types DEFAULT VALUES RETURNING *;
 INSERT INTO types VALUES ('types|', 'types|', 'types|') RETURNING *;
-DROP TABLE types;
 -- An id that does not fit into the column is an error, and is not truncated; after that, one that fits is accepted.
 CREATE TABLE narrow (id varchar(10) UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON narrow FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
@@ -300,7 +274,6 @@ INSERT INTO narrow DEFAULT VALUES;
 SELECT seed_identity_for('narrow', 99, true), hilo.seed('narrow', 1, true);
 INSERT INTO narrow VALUES ('narrow|'), (NULL) RETURNING id;
 SELECT max(length(id)) FROM narrow;
-DROP TABLE narrow;
 -- A domain's check and NOT NULL are tested with the assigned id.
 CREATE TABLE lower (id lower_id UNIQUE);
 CREATE TRIGGER assign BEFORE INSERT ON lower FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'lower');
@@ -310,14 +283,12 @@ INSERT INTO lower VALUES ('lower/x') RETURNING id;
 SET hilo.node_tag = 'a';
 INSERT INTO lower VALUES ('lower/') RETURNING shape(id);
 RESET hilo.node_tag;
-DROP TABLE lower;
 CREATE TABLE nested (id upper_of_domain);
 CREATE TRIGGER assign BEFORE INSERT ON nested FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'n');
 INSERT INTO nested SELECT FROM generate_series(1, 8);
 INSERT INTO nested DEFAULT VALUES;
 INSERT INTO nested DEFAULT VALUES RETURNING id;
 INSERT INTO nested VALUES ('');
-DROP TABLE nested;
 -- Types that hold no ids.
 CREATE TABLE wrong (i int, b bigint, c char(20), n name, a text[], u uuid, j jsonb, t citext);
 CREATE FUNCTION try_trigger(args text) RETURNS text LANGUAGE plpgsql AS $$
@@ -371,7 +342,7 @@ INSERT INTO wrong DEFAULT VALUES;
 DROP TRIGGER assign ON wrong;
 CREATE TRIGGER assign BEFORE INSERT ON wrong FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('i');
 INSERT INTO wrong DEFAULT VALUES;
-DROP TABLE wrong CASCADE;
+DROP TABLE types, narrow, lower, nested, wrong CASCADE;
 DROP FUNCTION try_trigger, try_timing;
 DROP DOMAIN upper_of_domain, short_id, lower_id;
 DROP EXTENSION citext;

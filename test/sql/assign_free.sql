@@ -83,10 +83,8 @@ RESET search_path;
 SELECT seed_identity_for('users', 0, true), hilo_document_id('users', 'users|');
 SELECT hilo.bind('users', 'users', 'id');
 SELECT hilo_document_id('users', 'users|'), hilo_document_id('other', 'users|'), next_identity('users');
-SELECT hilo.unbind('users');
-SELECT seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
-SELECT hilo.unbind('companies');
-SELECT seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
+SELECT hilo.unbind('users'), seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
+SELECT hilo.unbind('companies'), seed_identity_for('companies', 0, true), hilo_document_id('users', 'companies|');
 -- Not to a view; to a column of numbers, with its end.
 CREATE VIEW many AS SELECT i AS id FROM generate_series(1, 5000) i;
 SELECT hilo.bind('many', 'many', 'id');
@@ -106,17 +104,14 @@ SELECT hilo.configure('small|', reset => true);
 DROP TABLE small;
 SELECT hilo_document_id('users', 'small|');
 SELECT next_identity('small|');
-SELECT hilo.unbind('small');
-SELECT hilo_document_id('users', 'small|');
+SELECT hilo.unbind('small'), hilo_document_id('users', 'small|');
 -- Without the index that it was bound with: no number that nobody looked for.
 CREATE TABLE bare (id text);
 CREATE INDEX bare_index ON bare (id);
 INSERT INTO bare VALUES ('bare/1'), ('bare/2');
-SELECT hilo.bind('bare', 'bare', 'id');
-SELECT hilo_document_id('users', 'bare|');
+SELECT hilo.bind('bare', 'bare', 'id'), hilo_document_id('users', 'bare|');
 DROP INDEX bare_index;
 SELECT seed_identity_for('bare', 0, true), hilo_document_id('users', 'bare|');
-DROP TABLE bare;
 -- A collection of text ids that is bound has an identity whose ids are there, too.
 CREATE TABLE books (id text PRIMARY KEY);
 INSERT INTO books VALUES ('books/1'), ('books/2'), ('books/3-A');
@@ -125,7 +120,6 @@ SELECT hilo_document_id('books', 'books|'), next_identity_free('books'), hilo_do
 INSERT INTO books VALUES (hilo_document_id('books'));
 INSERT INTO books VALUES (hilo_document_id('books')) RETURNING id;
 SELECT hilo.unbind('books');
-DROP TABLE books;
 
 -- With an index that can be used, because the column comes first, and all rows are in it.
 CREATE DOMAIN doc_id AS varchar(30);
@@ -166,7 +160,6 @@ CREATE TABLE tenants (tenant int, id text, PRIMARY KEY (id, tenant));
 CREATE TRIGGER assign BEFORE INSERT ON tenants FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO tenants VALUES (1, 'tenants/1'), (2, 'tenants/2');
 INSERT INTO tenants VALUES (1, 'tenants|') RETURNING id;
-DROP TABLE tenants;
 -- Partitioned by the id itself: assigned in the statement, not by a trigger.
 CREATE TABLE by_id (id text PRIMARY KEY) PARTITION BY LIST (id);
 CREATE TABLE by_id_one PARTITION OF by_id FOR VALUES IN ('by_id|', 'by_id/1');
@@ -175,7 +168,6 @@ CREATE TRIGGER assign BEFORE INSERT ON by_id FOR EACH ROW EXECUTE FUNCTION hilo.
 INSERT INTO by_id VALUES ('by_id|') RETURNING id;
 INSERT INTO by_id VALUES ('by_id|') RETURNING id;
 INSERT INTO by_id VALUES (hilo_document_id('by_id', 'by_id|')) RETURNING id;
-DROP TABLE by_id;
 -- An index that is not valid.
 CREATE TABLE twice (id text);
 INSERT INTO twice VALUES ('twice/1'), ('twice/1');
@@ -188,7 +180,6 @@ DELETE FROM twice WHERE ctid = '(0,1)';
 INSERT INTO twice VALUES ('twice/2'), ('twice|') RETURNING id;
 REINDEX INDEX twice_index;
 INSERT INTO twice VALUES ('twice/2'), ('twice|') RETURNING id;
-DROP TABLE twice;
 
 -- Partitions: the ids of all of them count, whichever is inserted into.
 CREATE TABLE loans (year int, id text, PRIMARY KEY (id, year)) PARTITION BY RANGE (year);
@@ -211,7 +202,6 @@ ALTER TABLE loans DETACH PARTITION loans_2025;
 CREATE TRIGGER assign BEFORE INSERT ON loans_2025 FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'loans');
 SELECT seed_identity_for('loans', 0, true);
 INSERT INTO loans_2025 VALUES (2025, 'loans|') RETURNING id;
-DROP TABLE loans, loans_2025;
 -- Partitions with indexes of their own.
 CREATE TABLE rooms (floor int, id text) PARTITION BY LIST (floor);
 CREATE TABLE rooms_1 PARTITION OF rooms (PRIMARY KEY (id)) FOR VALUES IN (1);
@@ -220,7 +210,6 @@ CREATE INDEX ON rooms_2 (id, floor);
 CREATE TRIGGER assign BEFORE INSERT ON rooms FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
 INSERT INTO rooms VALUES (1, 'rooms/1'), (2, 'rooms/2'), (1, 'rooms/3');
 INSERT INTO rooms VALUES (2, 'rooms|'), (1, 'rooms|'), (1, 'rooms|') RETURNING id;
-DROP TABLE rooms;
 -- Children count for their parent, not the other way round.
 CREATE TABLE people (id text PRIMARY KEY);
 CREATE TABLE readers (PRIMARY KEY (id)) INHERITS (people);
@@ -229,7 +218,6 @@ CREATE TRIGGER assign BEFORE INSERT ON readers FOR EACH ROW EXECUTE FUNCTION hil
 INSERT INTO readers VALUES ('people/1');
 INSERT INTO people VALUES ('people|'), ('people/3') RETURNING id;
 INSERT INTO readers VALUES ('people|'), ('people|') RETURNING id;
-DROP TABLE people, readers;
 -- Temporary tables, with the name of another one.
 CREATE TEMPORARY TABLE users (id text PRIMARY KEY);
 CREATE TRIGGER assign BEFORE INSERT ON pg_temp.users FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');
@@ -261,6 +249,7 @@ SELECT id FROM desks ORDER BY id;
 SET hilo.max_range_size = 1;
 SET client_min_messages = warning;
 CREATE SCHEMA regress_clerk AUTHORIZATION regress_hilo_clerk;
+DROP TABLE bare, books, tenants, by_id, twice, loans, loans_2025, rooms, people, readers;
 RESET client_min_messages;
 SET ROLE regress_hilo_clerk;
 CREATE TABLE regress_clerk.far (id text PRIMARY KEY);

@@ -123,27 +123,13 @@ CREATE TABLE other (id int PRIMARY KEY DEFAULT 7, weird int DEFAULT nextval(('s'
 CREATE TABLE texts (id text PRIMARY KEY);
 CREATE TABLE no_key (id serial);
 CREATE TABLE two_keys (a serial, b serial, PRIMARY KEY (a, b));
-SELECT hilo.attach('identity');
-SELECT hilo.detach('identity');
-SELECT hilo.attach('nothing');
-SELECT hilo.attach('own');
-SELECT hilo.attach('other');
-SELECT hilo.attach('other', 'weird');
-SELECT hilo.attach('other', 'more');
-SELECT hilo.attach('other', 'two');
-SELECT hilo.attach('other', 'tagged');
-SELECT hilo.attach('other', 'number');
-SELECT hilo.attach('other', 'drawn');
-SELECT hilo.attach('other', 'by_domain');
-SELECT hilo.attach('other', 'computed');
-SELECT hilo.detach('other');
-SELECT hilo.attach('texts');
-SELECT hilo.attach('no_key');
-SELECT hilo.detach('two_keys');
-SELECT hilo.attach('plain', 'missing');
-SELECT hilo.attach('plain', 'ctid');
-SELECT hilo.attach('plain', '');
-SELECT hilo.attach(NULL);
+SELECT call, told('SELECT ' || call) FROM unnest(ARRAY[$$hilo.attach('identity')$$, $$hilo.detach('identity')$$,
+	$$hilo.attach('nothing')$$, $$hilo.attach('own')$$, $$hilo.attach('other')$$, $$hilo.attach('other', 'weird')$$,
+	$$hilo.attach('other', 'more')$$, $$hilo.attach('other', 'two')$$, $$hilo.attach('other', 'tagged')$$,
+	$$hilo.attach('other', 'number')$$, $$hilo.attach('other', 'drawn')$$, $$hilo.attach('other', 'by_domain')$$,
+	$$hilo.attach('other', 'computed')$$, $$hilo.detach('other')$$, $$hilo.attach('texts')$$, $$hilo.attach('no_key')$$,
+	$$hilo.detach('two_keys')$$, $$hilo.attach('plain', 'missing')$$, $$hilo.attach('plain', 'ctid')$$,
+	$$hilo.attach('plain', '')$$, $$hilo.attach(NULL)$$]) call;
 SELECT hilo.attach('missing');
 CREATE VIEW view AS SELECT * FROM plain;
 SELECT hilo.attach('view', 'id');

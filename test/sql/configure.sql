@@ -7,8 +7,7 @@ SELECT hilo.configure('conf');
 SELECT * FROM regress_options WHERE collection = 'conf';
 
 -- Size of ranges: the session's, clients', and the upper bound of reserved blocks.
-SELECT hilo.configure('conf', range_size => 5, max_range_size => 8);
-SELECT hilo_next_number('conf');
+SELECT hilo.configure('conf', range_size => 5, max_range_size => 8), hilo_next_number('conf');
 SELECT low, high, size FROM hilo.ranges WHERE collection = 'conf';
 SELECT low, high, last_size FROM hilo.next_range('conf');
 SELECT low, high, last_size FROM hilo.next_range('conf', 1000);
@@ -49,8 +48,7 @@ RESET hilo.node_tag;
 -- None at all; the longest.
 SELECT hilo.configure('conf_tag', node_tag => '');
 SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7), server_tag = '' AS no_tag FROM hilo.next_range('conf_tag');
-SELECT hilo.configure('conf_tag', node_tag => repeat('x', 32));
-SELECT hilo_next('conf_tag'), hilo_format('conf_tag', 7);
+SELECT hilo.configure('conf_tag', node_tag => repeat('x', 32)), hilo_next('conf_tag'), hilo_format('conf_tag', 7);
 CREATE TABLE conf_tag (id text DEFAULT hilo_next('conf_tag'), other text);
 CREATE TRIGGER assign BEFORE INSERT ON conf_tag FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('other');
 INSERT INTO conf_tag VALUES (DEFAULT, NULL) RETURNING id ~ '-x{32}$' AS tagged, other ~ '-x{32}$' AS other_tagged;
@@ -73,10 +71,8 @@ SELECT hilo_next_number('conf_end') FROM generate_series(1, 3);
 \set VERBOSITY default
 SELECT hilo_next_number('conf_end');
 \set VERBOSITY sqlstate
-SELECT hilo_next('conf_end');
-SELECT hilo_reserve('conf_end', 1);
-SELECT hilo.next_range('conf_end');
-SELECT hilo.seed('conf_end', 4);
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo_next('conf_end')$$, $$hilo_reserve('conf_end', 1)$$,
+	$$hilo.next_range('conf_end')$$, $$hilo.seed('conf_end', 4)$$]) call;
 \set VERBOSITY default
 SELECT hilo.configure('conf_end', max_value => 2);
 SELECT hilo.configure('conf_end', max_value => 3), hilo.configure('conf_end', max_value => 5);
@@ -109,11 +105,9 @@ BEGIN READ ONLY;
 SELECT state FROM try($$'conf', range_size => 7$$);
 COMMIT;
 -- reset resets all options, then those given apply.
-SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000);
-SELECT hilo.configure('conf', reset => true);
+SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000), hilo.configure('conf', reset => true);
 SELECT range_size, max_range_size, max_value, node_tag, flags & 2 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
-SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000);
-SELECT hilo.configure('conf', range_size => 9, reset => true);
+SELECT hilo.configure('conf', node_tag => 'B', max_value => 100000), hilo.configure('conf', range_size => 9, reset => true);
 SELECT range_size, max_range_size, max_value, node_tag, flags & 2 AS has_tag FROM hilo.hilo WHERE collection = 'conf';
 SELECT hilo_next('conf') ~ '-A$' AS own_tag_gone;
 -- So does hilo.drop(); hilo.seed() keeps them.
@@ -139,7 +133,6 @@ SELECT hilo.drop('conf_drop');
 \set VERBOSITY default
 SELECT max_value FROM hilo.hilo WHERE collection = 'conf_drop';
 SELECT hilo.unbind('conf_drop'), hilo.drop('conf_drop');
-DROP TABLE conf_drop;
 
 -- auto_create: off, draws make no new collections and identities; only functions that administer do.
 SELECT next_identity('conf_identity'), hilo_next_number('conf_there');
@@ -148,17 +141,10 @@ SET hilo.auto_create = off;
 SELECT hilo_next_number('conf_missing');
 SELECT next_identity('conf_missing');
 CREATE TABLE conf_missing (id bigint PRIMARY KEY);
-CREATE FUNCTION state_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
-BEGIN
-	EXECUTE 'SELECT ' || statement;
-	RETURN 'fine';
-EXCEPTION WHEN OTHERS THEN
-	RETURN SQLSTATE;
-END $$;
-SELECT name, call, state_of(format(call, name)) FROM unnest('{conf_missing,conf_dropped,conf_there}'::text[]) name, unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)',
+SELECT name, call, state_of('SELECT ' || format(call, name)) FROM unnest('{conf_missing,conf_dropped,conf_there}'::text[]) name, unnest(ARRAY['hilo_next(%L)', 'hilo_next(%L, ''B'')', 'hilo_next_number(%L)',
 	'hilo_reserve(%L, 2)', 'hilo.next_range(%L)', 'hilo.next_range(%L, last_max => 5)', 'hilo.next_hi(%L, 10)', 'hilo_document_id(%L)', 'hilo_document_id(%L, ''conf_missing|'')',
 	'hilo.return_range(%L, 1, 2, 3)', 'hilo.drop(%L || ''x'')']) WITH ORDINALITY c(call, i) ORDER BY name, i;
-SELECT state_of($$next_identity('conf_dropped')$$), state_of($$next_identity_for('conf_missing')$$), state_of($$next_identity_free('conf_missing')$$), state_of($$next_identity('conf_identity')$$);
+SELECT state_of($$SELECT next_identity('conf_dropped')$$), state_of($$SELECT next_identity_for('conf_missing')$$), state_of($$SELECT next_identity_free('conf_missing')$$), state_of($$SELECT next_identity('conf_identity')$$);
 SELECT count(*) AS created FROM hilo.hilo WHERE collection LIKE 'conf_missing%' AND collection NOT LIKE '%|';
 SELECT count(*) AS created FROM hilo.identities WHERE name LIKE 'conf_missing%';
 -- Server-side ids can be drawn, even the first one.
@@ -173,14 +159,14 @@ SELECT hilo_next_number('conf_bound');
 \set VERBOSITY terse
 RESET hilo.auto_create;
 SELECT hilo.unbind('conf_bound');
-DROP TABLE conf_missing;
 
+DROP TABLE conf_drop, conf_missing;
 SELECT count(hilo.unbind(collection)) >= 0 AS unbound FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
 SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'conf%' AND collection NOT LIKE '%|';
 SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities WHERE name LIKE 'conf%';
 SELECT count(*) FROM hilo.binding WHERE collection LIKE 'conf%';
 DROP VIEW regress_options;
-DROP FUNCTION try, state_of;
+DROP FUNCTION try;
 
 -- A row of another database with a max above the limit here: no numbers are
 -- left, and a dump can be restored.
@@ -193,7 +179,6 @@ SELECT hilo.drop('conf_merged');
 
 -- Options leave the newest claim what it is: the rest of a range still goes back.
 SELECT low, high, claim FROM hilo.next_range('conf_kept') \gset
-SELECT hilo.configure('conf_kept', range_size => 5);
-SELECT hilo.return_range('conf_kept', 10, :high, :claim);
+SELECT hilo.configure('conf_kept', range_size => 5), hilo.return_range('conf_kept', 10, :high, :claim);
 SELECT max FROM hilo.hilo WHERE collection = 'conf_kept';
 SELECT hilo.drop('conf_kept');

@@ -73,64 +73,31 @@ SELECT hilo.seed('end', 9223372036854775807);
 SELECT statement, t.* FROM unnest(ARRAY['hilo_next(''end'')', 'hilo_next(''end'', '''')', 'hilo_next_number(''end'')', 'hilo_reserve(''end'', 1)',
 	'hilo.next_hi(''end'', 1)', 'hilo.next_range(''end'')']) WITH ORDINALITY u(call, i), concat('SELECT ', call) statement, try(statement) t ORDER BY i;
 -- Messages: the thing, what is wrong with it, what to do.
-SELECT hilo_next(NULL);
-SELECT hilo_next('');
-SELECT hilo_next('a|b');
-SELECT hilo_next(E'tab\there');
-SELECT hilo_next('orders/');
-SELECT hilo_next(repeat('x', 256));
-SELECT hilo_next('errors', 'a-b');
-SELECT hilo_reserve('errors', 0);
-SELECT hilo.next_hi('errors', 2000000);
-SELECT hilo.return_range('errors', 2, 1, 5);
-SELECT hilo.seed('errors', -1);
-SELECT hilo_last_number('never_drawn');
-SELECT hilo_next('end');
-UPDATE hilo.hilo SET max = 0;
-DELETE FROM hilo.hilo;
-TRUNCATE hilo.hilo;
+SELECT call, told(call) FROM unnest(ARRAY[$$SELECT hilo_next(NULL)$$, $$SELECT hilo_next('')$$, $$SELECT hilo_next('a|b')$$,
+	$$SELECT hilo_next(E'tab\there')$$, $$SELECT hilo_next('orders/')$$, $$SELECT hilo_next(repeat('x', 256))$$,
+	$$SELECT hilo_next('errors', 'a-b')$$, $$SELECT hilo_reserve('errors', 0)$$, $$SELECT hilo.next_hi('errors', 2000000)$$,
+	$$SELECT hilo.return_range('errors', 2, 1, 5)$$, $$SELECT hilo.seed('errors', -1)$$,
+	$$SELECT hilo_last_number('never_drawn')$$, $$SELECT hilo_next('end')$$, $$UPDATE hilo.hilo SET max = 0$$,
+	$$DELETE FROM hilo.hilo$$, $$TRUNCATE hilo.hilo$$]) call;
 \set VERBOSITY sqlstate
 
 -- A read-only transaction: 25006, with numbers in the session's range or without.
 SELECT hilo_next_number('read_only');
 BEGIN READ ONLY;
 SAVEPOINT s;
-SELECT hilo_next('read_only');
-ROLLBACK TO s;
-SELECT hilo_next('read_only', 'B');
-ROLLBACK TO s;
-SELECT hilo_next_number('read_only');
-ROLLBACK TO s;
-SELECT hilo_next_number('read_only_new');
-ROLLBACK TO s;
-SELECT hilo_reserve('read_only', 1);
-ROLLBACK TO s;
-SELECT hilo.next_range('read_only');
-ROLLBACK TO s;
-SELECT hilo.return_range('read_only', 0, 32, 5);
-ROLLBACK TO s;
-SELECT hilo.next_hi('read_only', 1);
-ROLLBACK TO s;
-SELECT hilo.seed('read_only', 50);
-ROLLBACK TO s;
-SELECT hilo.drop('read_only');
-ROLLBACK TO s;
-INSERT INTO hilo.hilo (collection, max) VALUES ('read_only', 50);
-ROLLBACK TO s;
+SELECT call, state_of(call) FROM unnest(ARRAY[$$SELECT hilo_next('read_only')$$, $$SELECT hilo_next('read_only', 'B')$$,
+	$$SELECT hilo_next_number('read_only')$$, $$SELECT hilo_next_number('read_only_new')$$,
+	$$SELECT hilo_reserve('read_only', 1)$$, $$SELECT hilo.next_range('read_only')$$,
+	$$SELECT hilo.return_range('read_only', 0, 32, 5)$$, $$SELECT hilo.next_hi('read_only', 1)$$,
+	$$SELECT hilo.seed('read_only', 50)$$, $$SELECT hilo.drop('read_only')$$,
+	$$INSERT INTO hilo.hilo (collection, max) VALUES ('read_only', 50)$$]) call;
 SELECT hilo_last_number('read_only'), hilo_number('read_only/7-A'), hilo_format('read_only', 7);
 SELECT collection, low, high, next FROM hilo.ranges WHERE collection LIKE 'read_only%';
 COMMIT;
 SELECT hilo_next_number('read_only');
 
--- In parallel mode: 25000.  The functions are marked so that no plan calls them there; these copies are marked wrongly.
+-- In parallel mode: 25000.  The functions are marked so that no plan calls them there; parallel_call() is marked wrongly.
 CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
-CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	EXECUTE 'SELECT ' || call INTO result;
-	RETURN result;
-END $$;
 SELECT hilo_next_number('parallel');
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT parallel_next('parallel');
@@ -159,32 +126,19 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 SELECT hilo_next_number('parallel');
 DROP TABLE parallel_scan;
-DROP FUNCTION parallel_next, parallel_call;
+DROP FUNCTION parallel_next;
 
 -- A transaction that has itself rewritten the table: 55000, whatever needs a counter; what others have is as valid as before.
 SELECT hilo_next_number('rewritten');
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
 SAVEPOINT s;
-SELECT hilo_next_number('rewritten');
-ROLLBACK TO s;
-SELECT hilo_next_number('rewritten_new');
-ROLLBACK TO s;
-SELECT hilo_reserve('rewritten', 1);
-ROLLBACK TO s;
-SELECT hilo.next_range('rewritten');
-ROLLBACK TO s;
-SELECT hilo.next_hi('rewritten', 1);
-ROLLBACK TO s;
-SELECT hilo.return_range('rewritten', 0, 32, 5);
-ROLLBACK TO s;
-SELECT hilo.seed('rewritten', 100);
-ROLLBACK TO s;
-SELECT hilo.drop('rewritten');
-ROLLBACK TO s;
-INSERT INTO hilo.hilo (collection, max) VALUES ('rewritten', 100);
-ROLLBACK TO s;
-SELECT hilo_format('rewritten', 7), (SELECT count(*) FROM hilo.ranges WHERE collection = 'rewritten') AS ranges;
+SELECT call, state_of(call) FROM unnest(ARRAY[$$SELECT hilo_next_number('rewritten')$$,
+	$$SELECT hilo_next_number('rewritten_new')$$, $$SELECT hilo_reserve('rewritten', 1)$$,
+	$$SELECT hilo.next_range('rewritten')$$, $$SELECT hilo.next_hi('rewritten', 1)$$,
+	$$SELECT hilo.return_range('rewritten', 0, 32, 5)$$, $$SELECT hilo.seed('rewritten', 100)$$,
+	$$SELECT hilo.drop('rewritten')$$, $$INSERT INTO hilo.hilo (collection, max) VALUES ('rewritten', 100)$$,
+	$$SELECT hilo_format('rewritten', 7), (SELECT count(*) FROM hilo.ranges WHERE collection = 'rewritten') AS ranges$$]) call;
 ROLLBACK;
 SELECT hilo_next_number('rewritten');
 BEGIN;
@@ -244,16 +198,11 @@ SET hilo.node_tag = 'a-b';
 SET hilo.server_prefix = 'a|';
 SET hilo.identity_parts_separator = '|';
 \set VERBOSITY sqlstate
-SET hilo.node_tag = 'é';
-SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
-SET hilo.server_prefix = E'a\n';
-SET hilo.identity_parts_separator = '';
-SET hilo.identity_parts_separator = '//';
-SET hilo.identity_parts_separator = 'é/';
-SET hilo.identity_parts_separator = E'\t';
-SET hilo.debug_range_size = 0;
-SET hilo.debug_range_size = -1;
-SET hilo.max_range_size = 0;
+SELECT call, state_of('SET ' || call) FROM unnest(ARRAY[$$hilo.node_tag = 'é'$$,
+	$$hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'$$, $$hilo.server_prefix = E'a\n'$$,
+	$$hilo.identity_parts_separator = ''$$, $$hilo.identity_parts_separator = '//'$$,
+	$$hilo.identity_parts_separator = 'é/'$$, $$hilo.identity_parts_separator = E'\t'$$, $$hilo.debug_range_size = 0$$,
+	$$hilo.debug_range_size = -1$$, $$hilo.max_range_size = 0$$]) call;
 SELECT hilo_next('settings');
 SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), current_setting('hilo.identity_parts_separator'),
 	current_setting('hilo.debug_range_size'), current_setting('hilo.max_range_size');

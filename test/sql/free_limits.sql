@@ -10,11 +10,9 @@ SELECT value < 65536 AS near, tries < 62 AS few FROM next_identity_free_for('fl_
 -- All is taken.
 CREATE TABLE fl_full (id smallint PRIMARY KEY);
 INSERT INTO fl_full SELECT generate_series(8, 32767);
-SELECT seed_identity_for('fl_full', 7);
-SELECT next_identity_free('fl_full');
+SELECT seed_identity_for('fl_full', 7), next_identity_free('fl_full');
 SELECT value FROM hilo.identities WHERE name = 'fl_full';
-SELECT seed_identity_for('fl_full', 32767);
-SELECT next_identity_free('fl_full');
+SELECT seed_identity_for('fl_full', 32767), next_identity_free('fl_full');
 -- The counter has a limit of its own.
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('fl_limit|', 5, 7);
 CREATE TABLE fl_limit (id int PRIMARY KEY);
@@ -33,7 +31,6 @@ INSERT INTO fl_assign SELECT 'fl_assign/' || n FROM generate_series(1, 700) n;
 INSERT INTO fl_assign SELECT 'fl_assign/' || n FROM generate_series(1001, 1600) n;
 INSERT INTO fl_assign VALUES ('fl_assign|') RETURNING id;
 SELECT next_identity_free('fl_assign');
-DROP TABLE fl_assign;
 -- One of two tables was dropped: its binding does not count, until there is a table of that name and owner again.
 CREATE TABLE fl_here (id int PRIMARY KEY);
 CREATE TABLE fl_there (id int PRIMARY KEY);
@@ -108,7 +105,6 @@ CREATE INDEX ON fl_none (id);
 SELECT next_identity_free('fl_none');
 SELECT hilo.unbind('fl_none');
 DROP VIEW fl_view;
-DROP TABLE fl_none, fl_two;
 -- Not a system column; and a table of bindings that was altered.
 INSERT INTO hilo.binding VALUES ('fl_system', 'public', 'fl_small', 'ctid', current_user);
 SELECT column_name FROM hilo.binding WHERE collection = 'fl_system';
@@ -122,7 +118,8 @@ ROLLBACK TO a;
 SELECT hilo.unbind('fl_small');
 ROLLBACK;
 SELECT next_identity_free('fl_small');
+DROP TABLE fl_assign, fl_none, fl_two;
 DROP SCHEMA regress_fl, regress_fl_private CASCADE;
 DROP ROLE regress_fl;
-DROP TABLE fl_small, fl_sparse, fl_here, fl_full, fl_limit;
 SELECT hilo.drop(rtrim(name, '|') || '|') FROM hilo.identities WHERE name LIKE 'fl_%' ORDER BY name;
+DROP TABLE fl_small, fl_sparse, fl_here, fl_full, fl_limit;

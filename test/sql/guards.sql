@@ -23,7 +23,6 @@ CREATE TRIGGER t AFTER INSERT ON elsewhere FOR EACH ROW EXECUTE FUNCTION hilo.gu
 INSERT INTO elsewhere VALUES (1);
 CREATE TRIGGER t2 BEFORE UPDATE ON elsewhere FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind');
 UPDATE elsewhere SET a = 2;
-DROP TABLE elsewhere;
 SELECT collection, max FROM hilo.hilo WHERE collection IN ('guarded', 'guarded_too', 'replicated') ORDER BY 1;
 SELECT hilo_next_number('guarded_too'), hilo_next_number('replicated');
 
@@ -104,7 +103,6 @@ SELECT max, max_value, range_size, max_range_size, node_tag, flags FROM hilo.hil
 INSERT INTO hilo.hilo (collection, max, max_value) VALUES ('bound_before', 7, 2000);
 SELECT max, max_value, range_size, flags FROM hilo.hilo WHERE collection = 'bound_before';
 SELECT hilo.unbind('bound_before');
-DROP TABLE regress_bound;
 
 -- A name that only the separator set here makes invalid may come from a server with another separator.
 INSERT INTO hilo.hilo (collection, max) VALUES ('from_elsewhere/', 9);
@@ -151,6 +149,7 @@ $$;
 CREATE MATERIALIZED VIEW regress_applied AS SELECT regress_apply() AS rows;
 SELECT rows FROM regress_applied;
 DROP MATERIALIZED VIEW regress_applied;
+DROP TABLE elsewhere, regress_bound;
 DROP FUNCTION regress_apply();
 \set VERBOSITY sqlstate
 INSERT INTO hilo.binding (collection) VALUES ('bad');

@@ -59,7 +59,6 @@ DROP TABLE regress_company;
 CREATE TABLE regress_company (id text DEFAULT next_identity('defaults'), number bigint DEFAULT next_identity_for('defaults'));
 INSERT INTO regress_company SELECT FROM generate_series(1, 2);
 INSERT INTO regress_company DEFAULT VALUES RETURNING id, number;
-DROP TABLE regress_company;
 DO $$
 DECLARE
 	name text;
@@ -77,8 +76,7 @@ DEALLOCATE draw;
 -- Seeds: at least the given value; they return the value stored, and the next number is one more.
 SELECT seed_identity_for('products', 1994), next_identity('products');
 SELECT next_identity_for('seeded');
-SELECT seed_identity_for('seeded|', 1990);
-SELECT next_identity_for('seeded');
+SELECT seed_identity_for('seeded|', 1990), next_identity_for('seeded');
 SELECT seed_identity_for('seeded/', 1975);
 SELECT value FROM hilo.identities WHERE name = 'seeded';
 SELECT seed_identity_for('seeded', 1991), seed_identity_for('seeded', 0), next_identity_for('seeded');
@@ -138,6 +136,7 @@ SELECT left(name, 8) AS name, length(name), t.* FROM unnest(ARRAY['', '|', '/', 
 SELECT call, t.* FROM unnest(ARRAY['next_identity(%L)', 'next_identity_for(%L)', 'next_identity_free(%L)', 'next_identity_free_for(%L)',
 	'seed_identity_for(%L, 1)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
 SELECT count(*) AS bad_names FROM hilo.identities WHERE regexp_replace(name, '/\|$', '/') ~ '[|[:cntrl:]]' OR name IN ('', 'a|') OR octet_length(name) > 255;
+DROP TABLE regress_company;
 DROP FUNCTION try;
 SELECT next_identity(NULL);
 SELECT next_identity('');
@@ -148,31 +147,13 @@ SELECT seed_identity_for('errors', -1);
 SELECT next_identity('read_only');
 BEGIN READ ONLY;
 SAVEPOINT s;
-SELECT next_identity('read_only');
-ROLLBACK TO s;
-SELECT next_identity_for('read_only');
-ROLLBACK TO s;
-SELECT next_identity_for('read_only_new');
-ROLLBACK TO s;
-SELECT next_identity_free('read_only');
-ROLLBACK TO s;
-SELECT next_identity_free_for('read_only');
-ROLLBACK TO s;
-SELECT seed_identity_for('read_only', 50);
-ROLLBACK TO s;
-SELECT hilo.drop('read_only|');
-ROLLBACK TO s;
-INSERT INTO hilo.hilo (collection, max) VALUES ('read_only|', 50);
-ROLLBACK TO s;
+SELECT call, state_of(call) FROM unnest(ARRAY[$$SELECT next_identity('read_only')$$,
+	$$SELECT next_identity_for('read_only')$$, $$SELECT next_identity_for('read_only_new')$$,
+	$$SELECT next_identity_free('read_only')$$, $$SELECT next_identity_free_for('read_only')$$,
+	$$SELECT seed_identity_for('read_only', 50)$$, $$SELECT hilo.drop('read_only|')$$,
+	$$INSERT INTO hilo.hilo (collection, max) VALUES ('read_only|', 50)$$]) call;
 COMMIT;
 SELECT next_identity('read_only');
-CREATE FUNCTION parallel_call(call text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$
-DECLARE
-	result text;
-BEGIN
-	EXECUTE 'SELECT ' || call INTO result;
-	RETURN result;
-END $$;
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT parallel_call('next_identity(''parallel'')');
 SELECT parallel_call('next_identity_for(''parallel'')');
@@ -182,19 +163,13 @@ SELECT parallel_call('seed_identity_for(''parallel'', 100)');
 SELECT parallel_call('hilo.drop(''parallel|'')');
 SELECT next_identity('parallel');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-DROP FUNCTION parallel_call;
 -- A transaction that has itself rewritten the table.
 SELECT next_identity('rewritten');
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
 SAVEPOINT s;
-SELECT next_identity('rewritten');
-ROLLBACK TO s;
-SELECT next_identity('rewritten_new');
-ROLLBACK TO s;
-SELECT seed_identity_for('rewritten', 50);
-ROLLBACK TO s;
-SELECT hilo.drop('rewritten|');
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$next_identity('rewritten')$$,
+	$$next_identity('rewritten_new')$$, $$seed_identity_for('rewritten', 50)$$, $$hilo.drop('rewritten|')$$]) call;
 ROLLBACK;
 SELECT next_identity('rewritten'), next_identity('rewritten_new');
 ALTER TABLE hilo.hilo SET WITHOUT CLUSTER;
@@ -255,22 +230,12 @@ SELECT hilo.seed('barred_new|', 7), next_identity('barred_new'), hilo.drop('barr
 -- Functions that draw do not; nor does any function take more than one bar, or the name of the row of server-side ids.
 SELECT hilo_next_number('barred|');
 \set VERBOSITY sqlstate
-SELECT hilo_next('barred|');
-SELECT hilo_next('barred|', 'B');
-SELECT hilo_last_number('barred|');
-SELECT hilo_reserve('barred|', 1);
-SELECT hilo.next_range('barred|');
-SELECT hilo.return_range('barred|', 1, 1, 5);
-SELECT hilo.next_hi('barred|', 1);
-SELECT hilo_document_id('barred|');
-SELECT hilo_format('barred|', 1);
-SELECT hilo.seed('barred||', 1);
-SELECT hilo.drop('barred||');
-SELECT hilo.configure('barred||', max_value => 8);
-SELECT hilo.seed('bar|red|', 1);
-SELECT hilo.seed('|', 1);
-SELECT hilo.drop('|');
-SELECT hilo.configure('|', max_value => 8);
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo_next('barred|')$$, $$hilo_next('barred|', 'B')$$,
+	$$hilo_last_number('barred|')$$, $$hilo_reserve('barred|', 1)$$, $$hilo.next_range('barred|')$$,
+	$$hilo.return_range('barred|', 1, 1, 5)$$, $$hilo.next_hi('barred|', 1)$$, $$hilo_document_id('barred|')$$,
+	$$hilo_format('barred|', 1)$$, $$hilo.seed('barred||', 1)$$, $$hilo.drop('barred||')$$,
+	$$hilo.configure('barred||', max_value => 8)$$, $$hilo.seed('bar|red|', 1)$$, $$hilo.seed('|', 1)$$, $$hilo.drop('|')$$,
+	$$hilo.configure('|', max_value => 8)$$]) call;
 \set VERBOSITY default
 SELECT next_identity('barred'), hilo_next_number('barred'), hilo.drop('barred|'), hilo.drop('barred');
 

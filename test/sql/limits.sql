@@ -6,18 +6,14 @@ SET hilo.max_range_size = 1048576;
 -- The end of bigint, one by one.
 SELECT hilo.seed('top', 9223372036854775804);
 SELECT hilo_next_number('top'), hilo_next('top'), hilo_next('top', '');
-SELECT hilo_next_number('top');
-SELECT hilo_next('top');
-SELECT hilo_reserve('top', 1);
-SELECT hilo.next_hi('top', 1);
-SELECT hilo.next_range('top');
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo_next_number('top')$$, $$hilo_next('top')$$,
+	$$hilo_reserve('top', 1)$$, $$hilo.next_hi('top', 1)$$, $$hilo.next_range('top')$$]) call;
 SELECT hilo_last_number('top'), max FROM hilo.hilo WHERE collection = 'top';
 SELECT hilo.seed('top', 9223372036854775807), hilo.seed('top', 1);
 SELECT hilo_next_number('top');
 SELECT hilo.seed('top', 9223372036854775806, true), hilo_next_number('top');
 SELECT hilo_next_number('top');
-SELECT hilo.drop('top');
-SELECT hilo_next_number('top');
+SELECT hilo.drop('top'), hilo_next_number('top');
 -- In one statement: all that are left, then the error.
 SELECT hilo.seed('series', 9223372036854775707);
 SELECT count(hilo_next_number('series')) FROM generate_series(1, 101);

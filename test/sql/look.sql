@@ -3,10 +3,12 @@
 SET client_min_messages = warning;
 CREATE SCHEMA regress_look;
 SET search_path = regress_look, public;
+-- Tables whose ids are drawn, and that share a form.
+SELECT format('CREATE TABLE %s (id %s PRIMARY KEY, x int)', name, type), format('ALTER TABLE %1$s ALTER id SET DEFAULT hilo.nextval(''%1$s_id_seq'')', name)
+	FROM (VALUES ('t', 'serial'), ('stray', 'serial'), ('spread', 'bigserial'), ('blocks', 'serial'), ('small', 'smallserial'),
+	('full_up', 'smallserial'), ('invalid', 'bigserial'), ('altered', 'serial'), ('hidden', 'serial')) v(name, type) \gexec
 
 -- By hand, by an import, an update, in replica role, with triggers off: the next free number, not one above all ids.
-CREATE TABLE t (id serial PRIMARY KEY, x int);
-ALTER TABLE t ALTER id SET DEFAULT hilo.nextval('t_id_seq');
 INSERT INTO t VALUES (2), (4), (5), (8);
 INSERT INTO t (x) SELECT 0 FROM generate_series(1, 4) RETURNING id;
 UPDATE t SET id = 11 WHERE id = 8;
@@ -68,8 +70,6 @@ SELECT setval('t_id_seq', 1), hilo.nextval('t_id_seq'), setval('t_id_seq', 1), h
 CREATE TABLE imported (id bigserial PRIMARY KEY, x int);
 INSERT INTO imported SELECT generate_series(1, 200000);
 SELECT hilo.nextval('imported_id_seq');
-CREATE TABLE stray (id serial PRIMARY KEY, x int);
-ALTER TABLE stray ALTER id SET DEFAULT hilo.nextval('stray_id_seq');
 INSERT INTO stray SELECT i * 2000003 FROM generate_series(1, 1000) i;
 INSERT INTO stray (x) SELECT 0 FROM generate_series(1, 20000);
 SELECT count(DISTINCT id), max(id) FILTER (WHERE x = 0) FROM stray;
@@ -80,14 +80,10 @@ CREATE TABLE powers (id bigserial PRIMARY KEY);
 INSERT INTO powers SELECT DISTINCT n FROM generate_series(0, 61) k, unnest(ARRAY[1::bigint << k, (1::bigint << k) + 1]) n;
 SELECT hilo.nextval('powers_id_seq') < 1::bigint << 16 AS near;
 -- Ids at a distance of three: the holes are used.
-CREATE TABLE spread (id bigserial PRIMARY KEY, x int);
-ALTER TABLE spread ALTER id SET DEFAULT hilo.nextval('spread_id_seq');
 INSERT INTO spread SELECT 3 * i FROM generate_series(1, 2000) i;
 INSERT INTO spread (x) SELECT 0 FROM generate_series(1, 500);
 SELECT count(*), count(DISTINCT id), max(id) FILTER (WHERE x = 0) FROM spread;
 -- Blocks of ids, as programs insert them that take their numbers elsewhere.
-CREATE TABLE blocks (id serial PRIMARY KEY, x int);
-ALTER TABLE blocks ALTER id SET DEFAULT hilo.nextval('blocks_id_seq');
 INSERT INTO blocks SELECT g + b FROM generate_series(1, 20) g, generate_series(0, 900, 100) b;
 INSERT INTO blocks (x) SELECT 0 FROM generate_series(1, 400);
 SELECT count(*), count(DISTINCT id), max(id) FILTER (WHERE x = 0) BETWEEN 400 AND 600 AS near FROM blocks;
@@ -105,13 +101,9 @@ TRUNCATE narrow;
 INSERT INTO narrow SELECT i FROM generate_series(2147483601, 2147483647) i WHERE i <> 2147483645;
 SELECT setval('wide', 2147483600);
 INSERT INTO narrow (x) VALUES (0) RETURNING id;
-CREATE TABLE small (id smallserial PRIMARY KEY, x int);
-ALTER TABLE small ALTER id SET DEFAULT hilo.nextval('small_id_seq');
 INSERT INTO small SELECT generate_series(1, 32766);
 INSERT INTO small (x) VALUES (0) RETURNING id;
 INSERT INTO small (x) VALUES (0);
-CREATE TABLE full_up (id smallserial PRIMARY KEY, x int);
-ALTER TABLE full_up ALTER id SET DEFAULT hilo.nextval('full_up_id_seq');
 INSERT INTO full_up SELECT generate_series(1, 32767);
 INSERT INTO full_up (x) VALUES (0);
 
@@ -126,20 +118,14 @@ INSERT INTO ident_always (x) VALUES (0), (0) RETURNING id;
 RESET hilo.sequences;
 
 -- Descending; INCREMENT 3: on its own grid; CYCLE: no look.
-CREATE TABLE down (id int PRIMARY KEY, x int);
-CREATE SEQUENCE down_seq INCREMENT -1 OWNED BY down.id;
-ALTER TABLE down ALTER id SET DEFAULT hilo.nextval('down_seq');
+SELECT format('CREATE TABLE %s (id int PRIMARY KEY, x int)', name), format('CREATE SEQUENCE %1$s_seq %2$s OWNED BY %1$s.id', name, options),
+	format('ALTER TABLE %1$s ALTER id SET DEFAULT hilo.nextval(''%1$s_seq'')', name)
+	FROM (VALUES ('down', 'INCREMENT -1'), ('threes', 'INCREMENT 3'), ('cycles', 'MAXVALUE 3 CYCLE'), ('cached', 'CACHE 20')) v(name, options) \gexec
 INSERT INTO down SELECT generate_series(-100, -3);
 INSERT INTO down VALUES (1), (-102);
 INSERT INTO down (x) VALUES (0), (0), (0), (0) RETURNING id;
-CREATE TABLE threes (id int PRIMARY KEY, x int);
-CREATE SEQUENCE threes_seq INCREMENT 3 OWNED BY threes.id;
-ALTER TABLE threes ALTER id SET DEFAULT hilo.nextval('threes_seq');
 INSERT INTO threes VALUES (2), (3), (4), (7), (8), (10), (16);
 INSERT INTO threes (x) VALUES (0), (0), (0), (0) RETURNING id;
-CREATE TABLE cycles (id int PRIMARY KEY, x int);
-CREATE SEQUENCE cycles_seq MAXVALUE 3 CYCLE OWNED BY cycles.id;
-ALTER TABLE cycles ALTER id SET DEFAULT hilo.nextval('cycles_seq');
 INSERT INTO cycles VALUES (2);
 INSERT INTO cycles (x) VALUES (0) RETURNING id;
 INSERT INTO cycles (x) VALUES (0);
@@ -147,9 +133,6 @@ ALTER SEQUENCE cycles_seq NO CYCLE;
 SELECT setval('cycles_seq', 1);
 INSERT INTO cycles (x) VALUES (0) RETURNING id;
 -- CACHE: also the numbers that the session has in its own cache.
-CREATE TABLE cached (id int PRIMARY KEY, x int);
-CREATE SEQUENCE cached_seq CACHE 20 OWNED BY cached.id;
-ALTER TABLE cached ALTER id SET DEFAULT hilo.nextval('cached_seq');
 INSERT INTO cached (x) VALUES (0) RETURNING id;
 INSERT INTO cached VALUES (2), (3), (5), (21), (22), (23);
 INSERT INTO cached (x) SELECT 0 FROM generate_series(1, 20);
@@ -212,8 +195,6 @@ SELECT hilo.nextval('dropping_id_seq');
 CREATE INDEX dropping_id ON dropping (id);
 SELECT hilo.nextval('dropping_id_seq'), hilo.nextval('dropping_id_seq'), hilo.nextval('dropping_id_seq');
 -- One that is not valid.
-CREATE TABLE invalid (id bigserial PRIMARY KEY, x int);
-ALTER TABLE invalid ALTER id SET DEFAULT hilo.nextval('invalid_id_seq');
 INSERT INTO invalid VALUES (1), (2);
 SET allow_system_table_mods = on;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'invalid_pkey'::regclass;
@@ -303,8 +284,6 @@ CREATE INDEX ON rewritten (id, (drawing(id) + 1));
 INSERT INTO rewritten (x) VALUES (0), (1);
 SELECT count(*), count(DISTINCT id) FROM rewritten;
 -- A table that this transaction has locked by its own ALTER is not looked at; after that it is.
-CREATE TABLE altered (id serial PRIMARY KEY, x int);
-ALTER TABLE altered ALTER id SET DEFAULT hilo.nextval('altered_id_seq');
 INSERT INTO altered VALUES (1), (2);
 BEGIN;
 ALTER TABLE altered ADD y int;
@@ -332,8 +311,6 @@ INSERT INTO restored (x) VALUES (0) RETURNING id;
 -- An insert-only role, a table with forced row security, SERIALIZABLE: rows that the caller does not see count, and no predicate lock is left.
 CREATE ROLE regress_hilo_stranger;
 GRANT USAGE, CREATE ON SCHEMA regress_look TO regress_hilo_stranger;
-CREATE TABLE hidden (id serial PRIMARY KEY, x int);
-ALTER TABLE hidden ALTER id SET DEFAULT hilo.nextval('hidden_id_seq');
 ALTER TABLE hidden ENABLE ROW LEVEL SECURITY;
 ALTER TABLE hidden FORCE ROW LEVEL SECURITY;
 CREATE POLICY writes ON hidden FOR INSERT WITH CHECK (true);

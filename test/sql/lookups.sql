@@ -49,8 +49,7 @@ CREATE INDEX ON spying (id) WHERE spy(id) > 1;
 CREATE INDEX ON spying (spy(id));
 CREATE UNIQUE INDEX ON spying (id);
 INSERT INTO spying SELECT 1;
-SELECT hilo.bind('spying', 'spying', 'id');
-SELECT next_identity_free('spying'), hilo_next_number('spying');
+SELECT hilo.bind('spying', 'spying', 'id'), next_identity_free('spying'), hilo_next_number('spying');
 
 -- An identity that a trigger assigns, to a user who sees neither the table nor its schema, but a view.
 CREATE SCHEMA regress_inner;
@@ -84,8 +83,7 @@ INSERT INTO "a-7" SELECT FROM generate_series(1, 8) RETURNING id;
 SET hilo.node_tag = 'B';
 SELECT hilo.seed('a-7', 7, true);
 INSERT INTO "a-7" DEFAULT VALUES RETURNING id;
-SELECT hilo.seed('a-7', 0, true);
-SELECT hilo_next('a-7', ''), hilo_next('a-7', ''), hilo_next('a-7', 'A');
+SELECT hilo.seed('a-7', 0, true), hilo_next('a-7', ''), hilo_next('a-7', ''), hilo_next('a-7', 'A');
 RESET hilo.node_tag;
 -- Drawn as a number it is looked for with the own tag.
 SELECT hilo.seed('a-7', 8, true), hilo_next_number('a-7');

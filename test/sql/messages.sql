@@ -45,8 +45,7 @@ SELECT schema_name, table_name, column_name FROM hilo.binding WHERE collection =
 -- A collection with bindings is not dropped; its identity is.
 SELECT hilo_next('msg_table'), next_identity('msg_table'), hilo.drop('msg_table|');
 SELECT hilo.drop('msg_table');
-SELECT hilo.unbind('msg_table'), hilo.drop('msg_table');
-SELECT hilo.unbind('msg_table');
+SELECT hilo.unbind('msg_table'), hilo.drop('msg_table'), hilo.unbind('msg_table');
 
 -- No number that nobody looked for: no table, no key, no index.
 SELECT next_identity_free('msg_documents');
@@ -80,8 +79,7 @@ SELECT hilo_next_number('msg_drawn'), hilo_last_number('msg_drawn');
 -- Full.
 SELECT hilo.configure('msg_limited', max_value => 5), hilo.seed('msg_limited', 5);
 SELECT hilo_next('msg_limited');
-SELECT hilo.configure('msg_limited', max_value => 50);
-SELECT hilo_next('msg_limited');
+SELECT hilo.configure('msg_limited', max_value => 50), hilo_next('msg_limited');
 
 SET client_min_messages = warning;
 DROP SCHEMA regress_messages CASCADE;

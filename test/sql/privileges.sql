@@ -69,30 +69,19 @@ SELECT prefix, low, high FROM hilo.next_range('own');
 SELECT next_identity('own|'), next_identity_for('own'), next_server_side_id('own/') ~ '^own/[0-9]{19}-A$' AS server_side, hilo_document_id('own', 'own|');
 -- It cannot move counters, nor read or write the table.
 \set VERBOSITY sqlstate
-SELECT hilo.seed('own', 1000);
-SELECT hilo.seed('own', 1, true);
-SELECT hilo.drop('own');
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo.seed('own', 1000)$$, $$hilo.seed('own', 1, true)$$,
+	$$hilo.drop('own')$$, $$seed_identity_for('own', 1000)$$, $$seed_identity_for('own', 0, true)$$, $$hilo.drop('own|')$$,
+	$$hilo.bind('own', 'regress_orders', 'id')$$, $$hilo.unbind('own')$$]) call;
 SELECT hilo.return_range('own', :low, :high, :claim);
-SELECT seed_identity_for('own', 1000);
-SELECT seed_identity_for('own', 0, true);
-SELECT hilo.drop('own|');
-SELECT hilo.bind('own', 'regress_orders', 'id');
-SELECT hilo.unbind('own');
 SELECT next_identity('own');
-SELECT value FROM hilo.identities;
-SELECT count(*) FROM hilo._counters();
-SELECT count(*) FROM hilo.status;
-INSERT INTO hilo.hilo (collection, max) VALUES ('own|', 1);
-INSERT INTO hilo.binding VALUES ('own', 'public', 'regress_orders', 'id', 'regress_hilo_user');
-UPDATE hilo.binding SET owner = NULL;
-DELETE FROM hilo.binding;
-TRUNCATE hilo.binding;
-ALTER TABLE hilo.binding DISABLE TRIGGER ALL;
-SELECT max FROM hilo.hilo;
-INSERT INTO hilo.hilo (collection, max) VALUES ('own', 1);
-UPDATE hilo.hilo SET max = 0;
-DELETE FROM hilo.hilo;
-TRUNCATE hilo.hilo;
+SELECT call, state_of(call) FROM unnest(ARRAY[$$SELECT value FROM hilo.identities$$,
+	$$SELECT count(*) FROM hilo._counters()$$, $$SELECT count(*) FROM hilo.status$$,
+	$$INSERT INTO hilo.hilo (collection, max) VALUES ('own|', 1)$$,
+	$$INSERT INTO hilo.binding VALUES ('own', 'public', 'regress_orders', 'id', 'regress_hilo_user')$$,
+	$$UPDATE hilo.binding SET owner = NULL$$, $$DELETE FROM hilo.binding$$, $$TRUNCATE hilo.binding$$,
+	$$ALTER TABLE hilo.binding DISABLE TRIGGER ALL$$, $$SELECT max FROM hilo.hilo$$,
+	$$INSERT INTO hilo.hilo (collection, max) VALUES ('own', 1)$$, $$UPDATE hilo.hilo SET max = 0$$,
+	$$DELETE FROM hilo.hilo$$, $$TRUNCATE hilo.hilo$$]) call;
 COPY hilo.hilo TO stdout;
 BEGIN;
 LOCK TABLE hilo.hilo IN ROW EXCLUSIVE MODE;
@@ -164,6 +153,6 @@ SELECT hilo_next('own');
 RESET SESSION AUTHORIZATION;
 GRANT EXECUTE ON FUNCTION hilo_next_number(text) TO PUBLIC;
 DROP FUNCTION seed_for_users;
-DROP TABLE regress_orders;
 REVOKE ALL ON FUNCTION hilo.seed(text, bigint, boolean), hilo.drop(text), hilo.return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
+DROP TABLE regress_orders;
 DROP ROLE regress_hilo_user, regress_hilo_clerk;

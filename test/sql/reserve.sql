@@ -52,7 +52,6 @@ SELECT count(*) AS overlapping
 FROM (SELECT low, max(high) OVER (ORDER BY low, high ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM blocks) s
 WHERE low <= before;
 SELECT max >= (SELECT max(high) FROM blocks) FROM hilo.hilo WHERE collection = 'mixed';
-DROP TABLE blocks;
 
 -- Promise 4: a block has none of the ids of a bound column.
 CREATE TABLE events (id bigint PRIMARY KEY DEFAULT hilo_next_number('events'));
@@ -72,7 +71,6 @@ SELECT hilo.next_hi('events', 1000), hilo.next_hi('events', 1000);
 INSERT INTO events VALUES (9010);
 SELECT low, high FROM hilo.next_range('events');
 SELECT hilo.unbind('events');
-DROP TABLE events;
 
 -- Each number of a block of text ids is looked up, which can be cancelled.
 CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
@@ -84,7 +82,6 @@ SET statement_timeout = '100ms';
 SELECT * FROM hilo_reserve('texts', 2147483647);
 RESET statement_timeout;
 SELECT hilo.unbind('texts');
-DROP TABLE texts;
 
 -- Neither a block nor ids that are passed over are a rate, by which the next claim would be as large.
 SET hilo.max_range_size = 1048576;
@@ -98,5 +95,5 @@ INSERT INTO passed DEFAULT VALUES RETURNING id;
 INSERT INTO passed DEFAULT VALUES RETURNING id;
 SELECT max FROM hilo.hilo WHERE collection = 'passed';
 SELECT hilo.unbind('passed');
-DROP TABLE passed;
 RESET hilo.max_range_size;
+DROP TABLE blocks, events, texts, passed;

@@ -17,8 +17,11 @@ CREATE FUNCTION regress_trojan.ranges(OUT collection text, OUT low bigint, OUT h
 	RETURNS SETOF record LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
 CREATE FUNCTION regress_trojan.hilo_seed(collection text, value bigint, force boolean DEFAULT false) RETURNS bigint
 	LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
-GRANT USAGE ON SCHEMA regress_trojan TO PUBLIC;
-GRANT SELECT ON regress_trojan.hilo TO PUBLIC;
+CREATE FUNCTION regress_trojan.texteq(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'fooled'; END $$;
+CREATE TABLE regress_trojan.binding (LIKE hilo.binding);
+INSERT INTO regress_trojan.binding VALUES ('docs', 'regress_trojan', 'docs', 'id', 'regress_hilo_trojan');
+GRANT ALL ON SCHEMA regress_trojan TO PUBLIC;
+GRANT SELECT ON ALL TABLES IN SCHEMA regress_trojan TO PUBLIC;
 
 -- A fresh connection, the trojan schema first, even before the system's.
 \c -
@@ -38,6 +41,30 @@ RESET SESSION AUTHORIZATION;
 SELECT collection, max FROM regress_trojan.hilo ORDER BY max USING OPERATOR(pg_catalog.<);
 RESET search_path;
 SELECT collection, max FROM hilo.hilo WHERE collection LIKE 'safe%' ORDER BY 1;
+
+-- The search_path decides which table is meant, but not how ids are looked up.
+CREATE TABLE docs (id text PRIMARY KEY);
+INSERT INTO docs VALUES ('docs/1');
+CREATE SCHEMA regress_empty;
+CREATE VIEW regress_empty.docs AS SELECT 'docs/3' AS id;
+CREATE DOMAIN regress_trojan.bigint AS text;
+\c -
+SET search_path = regress_trojan, regress_empty, pg_catalog, public;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+SELECT hilo.bind('docs', 'public.docs', 'id'), next_identity_free('docs');
+SELECT hilo.unbind('docs'), next_identity_free('docs');
+SELECT collection, table_name, column_name FROM hilo.binding;
+SELECT hilo.unbind('docs');
+CREATE TABLE regress_trojan.docs (id text PRIMARY KEY);
+INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_series(1, 9) i;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+RESET search_path;
+SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
+SET client_min_messages = warning;
+DROP SCHEMA regress_empty CASCADE;
+RESET client_min_messages;
+DROP TABLE docs, regress_trojan.docs;
+DROP DOMAIN regress_trojan.bigint;
 
 -- A temporary table is found before all others, except by the extension.
 \c -

@@ -56,14 +56,11 @@ SELECT next_server_side_id('sep_cus_');
 SELECT collection, separator, node_tag = '' AS no_tag FROM hilo.status WHERE collection IN ('sep_cus', 'sep_held', 'sep_tagged') ORDER BY collection;
 SELECT collection, separator, separator = '' AS none FROM hilo.hilo WHERE collection IN ('sep_cus', 'sep_held') ORDER BY collection;
 -- NULL leaves it; a reset and a drop remove it, a seed does not.
-SELECT hilo.configure('sep_tagged', range_size => 5);
-SELECT hilo_format('sep_tagged', 7);
+SELECT hilo.configure('sep_tagged', range_size => 5), hilo_format('sep_tagged', 7);
 SELECT hilo.configure('sep_tagged', reset => true);
 SELECT hilo_format('sep_tagged', 7), separator IS NULL AS none FROM hilo.status WHERE collection = 'sep_tagged';
-SELECT hilo.configure('sep_tagged', reset => true, separator => ':'), hilo.seed('sep_tagged', 100);
-SELECT hilo_next('sep_tagged');
-SELECT hilo.drop('sep_tagged');
-SELECT hilo_next('sep_tagged');
+SELECT hilo.configure('sep_tagged', reset => true, separator => ':'), hilo.seed('sep_tagged', 100), hilo_next('sep_tagged');
+SELECT hilo.drop('sep_tagged'), hilo_next('sep_tagged');
 -- At once and for good.
 BEGIN;
 SELECT hilo.configure('sep_tagged', separator => '.');
@@ -145,7 +142,6 @@ CREATE TABLE sep_number (id bigint PRIMARY KEY DEFAULT hilo_next_number('sep_num
 INSERT INTO sep_number VALUES (1), (2);
 SELECT hilo.configure('sep_number', separator => '_'), hilo.bind('sep_number', 'sep_number', 'id');
 INSERT INTO sep_number DEFAULT VALUES RETURNING id, hilo_format('sep_number', id);
-DROP TABLE sep_look, sep_changes, sep_assign, sep_number;
 \set VERBOSITY default
 
 -- Rows as a dump has them: of a collection that is not here, and of one that is, whose options stay.
@@ -169,7 +165,6 @@ INSERT INTO sep_bound VALUES ('sep_bound.9');
 INSERT INTO hilo.hilo (collection, max, separator, flags) VALUES ('sep_bound', 8, '.', 2);
 SELECT hilo_next('sep_bound');
 SELECT hilo.unbind('sep_bound');
-DROP TABLE sep_bound;
 -- By hand: what no collection has.
 \set VERBOSITY terse
 INSERT INTO hilo.hilo (collection, separator) VALUES ('sep_bad', 'a');
@@ -194,4 +189,5 @@ RESET hilo.identity_parts_separator;
 SET client_min_messages = warning;
 SELECT count(hilo.configure(repeat('n', n), separator => '_')) FROM generate_series(1, 255) n;
 SELECT count(*) FROM generate_series(1, 255) n WHERE hilo_next(repeat('n', n)) = repeat('n', n) || '_1-A';
+DROP TABLE sep_look, sep_changes, sep_assign, sep_number, sep_bound;
 DROP FUNCTION try;

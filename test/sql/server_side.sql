@@ -13,7 +13,6 @@ SELECT i, prefix, hilo_number(next_server_side_id(prefix)) - :before AS number F
 CREATE TABLE regress_companies (n int GENERATED ALWAYS AS IDENTITY, id text COLLATE "C" DEFAULT next_server_side_id('companies/'));
 INSERT INTO regress_companies SELECT FROM generate_series(1, 200);
 SELECT count(DISTINCT id), bool_and(id > before) AS increasing FROM (SELECT id, lag(id, 1, '') OVER (ORDER BY n) AS before FROM regress_companies) s;
-DROP TABLE regress_companies;
 -- Never back: not by a rollback, nor by an error.
 SELECT hilo_number(next_server_side_id('companies/')) AS before \gset
 BEGIN;
@@ -48,27 +47,18 @@ RESET hilo.identity_parts_separator;
 
 -- What bad input gets; no number is lost by it.
 SELECT hilo_number(next_server_side_id('companies/')) AS before \gset
-SELECT next_server_side_id(NULL);
-SELECT next_server_side_id('');
-SELECT next_server_side_id('companies');
-SELECT next_server_side_id('companies|');
-SELECT next_server_side_id('companies/|');
-SELECT next_server_side_id('companies/ ');
-SELECT next_server_side_id('/');
-SELECT next_server_side_id('com|panies/');
-SELECT next_server_side_id(E'com\npanies/');
-SELECT next_server_side_id(E'companies\x7f/');
-SELECT next_server_side_id(repeat('x', 256) || '/');
-SELECT next_server_side_id(repeat('x', 5000) || '/');
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$next_server_side_id(NULL)$$, $$next_server_side_id('')$$,
+	$$next_server_side_id('companies')$$, $$next_server_side_id('companies|')$$, $$next_server_side_id('companies/|')$$,
+	$$next_server_side_id('companies/ ')$$, $$next_server_side_id('/')$$, $$next_server_side_id('com|panies/')$$,
+	$$next_server_side_id(E'com\npanies/')$$, $$next_server_side_id(E'companies\x7f/')$$,
+	$$next_server_side_id(repeat('x', 256) || '/')$$, $$next_server_side_id(repeat('x', 5000) || '/')$$]) call;
 SELECT length(next_server_side_id(repeat('x', 255) || '/'));
 BEGIN READ ONLY;
 SELECT next_server_side_id('companies/');
 ROLLBACK;
-CREATE FUNCTION parallel_call() RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN next_server_side_id('companies/'); END $$;
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_call();
+SELECT parallel_call('next_server_side_id(''companies/'')');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-DROP FUNCTION parallel_call;
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
 SELECT next_server_side_id('companies/');
@@ -91,6 +81,7 @@ SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 -- Without waiting for the disk, if that is asked for; in another connection.
 SET synchronous_commit = off;
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
+DROP TABLE regress_companies;
 \c -
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 -- The end: 2200H, nothing wraps.  (In a new extension: this counter cannot be set back.)
