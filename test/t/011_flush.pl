@@ -1,19 +1,11 @@
 # Shown is spent, even when the power fails: what a claim logged is synced to disk before its first number is sent.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 plan skip_all => 'strace is not installed' unless grep { -x "$_/strace" } split /:/, $ENV{PATH};
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', <<'SETTINGS');
+my $node = server('main', <<'SETTINGS', "CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{z,waits}'::text[]) c");
 fsync = on
 wal_sync_method = fdatasync
 wal_level = replica
@@ -25,9 +17,6 @@ autovacuum = off
 max_connections = 20
 log_statement = none
 SETTINGS
-$node->start;
-$node->safe_psql('postgres',
-	"CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{z,waits}'::text[]) c");
 # Each session has collections of its own: it would draw from the pool what the one before has left.
 $node->safe_psql('postgres',
 	"SELECT hilo_next_number(c || s) FROM unnest('{x_,y_,block_,range_,hi_}'::text[]) c, unnest('{on,local,off}'::text[]) s");
@@ -87,8 +76,7 @@ my $session = session($node);
 $session->query('CREATE SEQUENCE s');
 $session->query('BEGIN');
 $trace->events($session, '1');
-is($trace->events($session, "nextval('s')"), 'A',
-	'the same with a sequence: answer without a sync');
+is($trace->events($session, "nextval('s')"), 'A', 'the same with a sequence: answer without a sync');
 $session->finish;
 
 # Servers that have wait events for extensions show the one of ours; and where nothing else has a name, it is seen.

@@ -1,23 +1,11 @@
 # A claim waits for a synchronous standby as synchronous_commit says, and a wait that is cut short gives an error, not a number.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
 use List::Util qw(max);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "max_connections = 30\n");
-$primary->start;
-$primary->safe_psql('postgres', "CREATE EXTENSION hilo; SELECT hilo_next_number('x')");
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
+my $primary = server('primary', "max_connections = 30\n", "CREATE EXTENSION hilo; SELECT hilo_next_number('x')", allows_streaming => 1);
+my $standby = standby_of($primary, 'standby');
 
 # This session never waits for the standby.
 my $admin = session($primary, synchronous_commit => 'local');
@@ -37,65 +25,41 @@ sub wait_for_names
 {
 	my ($names) = @_;
 
-	wait_until("sessions know synchronous_standby_names = '$names'", sub {
-		return $admin->query('SHOW synchronous_standby_names') eq $names;
-	});
+	wait_until("sessions know synchronous_standby_names = '$names'", sub { $admin->query('SHOW synchronous_standby_names') eq $names });
 	$admin->query('CHECKPOINT');
 	return;
 }
 
-sub max_of_x
-{
-	return $admin->query("SELECT max FROM hilo.hilo WHERE collection = 'x'");
-}
+sub max_of_x { return $admin->query("SELECT max FROM hilo.hilo WHERE collection = 'x'"); }
 
 # The max, read by a seed that empties the pool: a number there that standbys know need not be waited for.
-sub max_without_pool
-{
-	return $admin->query("SELECT hilo.seed('x', 0)");
-}
-
-my $waits = 0;
+sub max_without_pool { return $admin->query("SELECT hilo.seed('x', 0)"); }
 
 # Start a claim and see it wait.
 sub start_and_wait
 {
 	my ($session, $expression) = @_;
-	my $pid = $session->pid;
-	my $mark = 'wait-' . ++$waits . '.';
 
-	$session->start("SELECT /* $mark */ $expression");
-	my $what = wait_until("$expression waits", sub {
-		return $admin->query(<<SQL);
-SELECT CASE
-	WHEN wait_event = 'SyncRep' THEN 'waits'
-	WHEN state LIKE 'idle%' AND query LIKE '%$mark%' THEN 'is done'
-	END
-FROM pg_stat_activity WHERE pid = $pid
-SQL
-	});
-	die "$expression $what" unless $what eq 'waits';
+	$session->start("SELECT $expression");
+	$session->waits_for($admin, 'SyncRep');
 	return;
 }
 
-sub state_of
+# What a session that is cancelled shows, and its SQLSTATE.
+sub cancelled
 {
-	my ($err) = @_;
-
-	return $err =~ /ERROR: +(\w{5}):/ ? $1 : 'no error';
+	my ($out, $err) = $_[0]->cancel($admin);
+	return "$out " . sqlstate_of($err);
 }
 
 # With the standby there, nothing waits for long.
 $standby->start;
 ask_for_standbys('standby');
-wait_until('the standby is synchronous', sub {
-	return $admin->query('SELECT sync_state FROM pg_stat_replication') eq 'sync';
-});
+wait_until('the standby is synchronous', sub { $admin->query('SELECT sync_state FROM pg_stat_replication') eq 'sync' });
 for my $level (qw(remote_write on remote_apply))
 {
 	my $session = session($primary, synchronous_commit => $level);
-	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/,
-		"standby up, synchronous_commit = $level: a number");
+	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/, "standby up, synchronous_commit = $level: a number");
 	$session->finish;
 }
 
@@ -106,20 +70,15 @@ $standby->stop;
 my $session = session($primary);
 my ($out, $err, $before);
 
-for my $expression ("hilo_next_number('x')", "hilo_next('x')",
-	"hilo_reserve('x', 5)", "hilo.next_range('x')", "hilo.next_hi('x', 5)")
+for my $expression ("hilo_next_number('x')", "hilo_next('x')", "hilo_reserve('x', 5)", "hilo.next_range('x')", "hilo.next_hi('x', 5)")
 {
 	$before = max_without_pool();
 	start_and_wait($session, $expression);
-	is($admin->query('SELECT pg_cancel_backend(' . $session->pid . ')'),
-		't', "$expression waits, and is cancelled");
-	($out, $err) = $session->result;
-	is($out, '', 'no number is shown');
-	is(state_of($err), '57014', 'but an error');
+	($out, $err) = $session->cancel($admin);
+	is("$out " . sqlstate_of($err), ' 57014', "$expression waits, and is cancelled: an error, and no number");
 	unlike($err, qr/WARNING|already committed/, 'without the warning of the server, which speaks of a commit');
 	cmp_ok(max_of_x(), '>', $before, 'what was claimed is a gap');
-	is($session->query('SELECT count(*) FROM hilo.ranges'),
-		0, 'the session does not hold it');
+	is($session->query('SELECT count(*) FROM hilo.ranges'), 0, 'the session does not hold it');
 	is($session->query('SELECT 42'), 42, 'the session works');
 }
 
@@ -129,16 +88,14 @@ for my $setting ('client_min_messages = error', 'log_min_messages = panic', 'log
 	$session->query("SET $setting");
 	max_without_pool();
 	start_and_wait($session, "hilo_next_number('x')");
-	$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
-	is(state_of(($session->result)[1]), '57014', "$setting: an error");
+	is(cancelled($session), ' 57014', "$setting: an error");
 	is($session->query("SHOW log_min_messages"), $setting =~ /log_min_messages = (.*)/ ? $1 : 'warning', 'the setting is as it was');
 	$session->query('RESET client_min_messages; RESET log_min_messages');
 }
 unlike(slurp_file($primary->logfile), qr/canceling wait for synchronous replication/, 'nor is the warning logged');
 
 $session->query("SET statement_timeout = '200ms'");
-($out, $err) = $session->query("SELECT hilo_next_number('x')");
-is("$out " . state_of($err), ' 57014', 'statement_timeout ends the wait with an error');
+is($session->error_of("SELECT hilo_next_number('x')"), '57014', 'statement_timeout ends the wait with an error');
 $session->query('SET statement_timeout = 0');
 
 # A claim that writes no record waits for the one that covers it.
@@ -147,9 +104,7 @@ my $covered = q{SELECT ahead, logged_at FROM hilo.hilo WHERE collection = 'x'};
 my ($ahead, $logged_at) = split /\|/, $admin->query($covered);
 ok(eval { start_and_wait($session, "hilo_reserve('x', 1)"); 1 }, 'a claim without a record waits');
 is($admin->query($covered), ($ahead - 1) . "|$logged_at", 'it has written none');
-$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
-($out, $err) = $session->result;
-is("$out " . state_of($err), ' 57014', 'and shows nothing without the standby');
+is(cancelled($session), ' 57014', 'and shows nothing without the standby');
 
 # Many sessions try again and again: what fails takes no more each time.
 $admin->query("SELECT hilo_next_number('x') FROM generate_series(1, 10)");
@@ -158,16 +113,14 @@ my @again = map { session($primary, statement_timeout => '1s') } 1 .. 12;
 for (1 .. 2)
 {
 	$_->start("SELECT hilo_next_number('x') FROM generate_series(1, 1000)") for @again;
-	is(join(' ', map { state_of(($_->result)[1]) } @again), join(' ', ('57014') x @again), 'all give up');
+	is(join(' ', map { sqlstate_of(($_->result)[1]) } @again), join(' ', ('57014') x @again), 'all give up');
 }
 cmp_ok(max_of_x(), '<=', $before + 2 * 12 * 32, 'having claimed the least each time');
 $_->finish for @again;
 
 # What moves a counter for everybody waits as well.
 start_and_wait($session, "hilo.seed('x', 1)");
-$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
-($out, $err) = $session->result;
-is("$out " . state_of($err), ' 57014', 'hilo.seed() is cancelled with an error');
+is(cancelled($session), ' 57014', 'hilo.seed() is cancelled with an error');
 
 # Wait until the process of a session is gone.
 sub wait_until_gone
@@ -175,9 +128,7 @@ sub wait_until_gone
 	my ($session) = @_;
 	my $pid = $session->pid;
 
-	wait_until('its process is gone', sub {
-		return $admin->query("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid") == 0;
-	});
+	wait_until('its process is gone', sub { $admin->query("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid") == 0 });
 	return;
 }
 
@@ -188,8 +139,7 @@ $before = max_of_x();
 $admin->query('SELECT pg_terminate_backend(' . $ended->pid . ')');
 ($out, $err) = $ended->finish;
 is($out, '', 'pg_terminate_backend(): no number is shown');
-like($err, qr/terminating|closed the connection|connection to server was lost/,
-	'the session has ended');
+like($err, qr/terminating|closed the connection|connection to server was lost/, 'the session has ended');
 wait_until_gone($ended);
 is(max_of_x(), $before, 'and does not give back what it never had');
 
@@ -198,8 +148,7 @@ for my $level (qw(local off))
 {
 	my $local = session($primary, synchronous_commit => $level);
 	$before = max_without_pool();
-	cmp_ok($local->query("SELECT hilo_next_number('x')"), '>', $before,
-		"synchronous_commit = $level: a number, without a wait");
+	cmp_ok($local->query("SELECT hilo_next_number('x')"), '>', $before, "synchronous_commit = $level: a number, without a wait");
 	$local->finish;
 	wait_until_gone($local);
 }
@@ -212,8 +161,7 @@ for my $draw (q{hilo_next_number('held')}, q{hilo.nextval('held')})
 
 	$held->query("BEGIN; SET LOCAL synchronous_commit = local; SELECT count($draw) FROM generate_series(1, 40); COMMIT");
 	ok(eval { start_and_wait($held, $draw); 1 }, "$draw: one waits for a range that was not waited for");
-	$admin->query('SELECT pg_cancel_backend(' . $held->pid . ')');
-	is(state_of(($held->result)[1]), '57014', 'and shows nothing without the standby');
+	is(cancelled($held), ' 57014', 'and shows nothing without the standby');
 	like($held->query("SET synchronous_commit = local; SELECT $draw"), qr/^\d+$/, 'the numbers stay, and come without a wait');
 	$held->finish;
 	wait_until_gone($held);
@@ -239,9 +187,7 @@ for my $attempt (1 .. 25)
 	}
 	wait_until_gone($_) for @waiting;
 	wait_for_names('');
-	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/,
-		"synchronous_standby_names = '': claims do not wait")
-	  if $attempt == 1;
+	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/, "synchronous_standby_names = '': claims do not wait") if $attempt == 1;
 	ask_for_standbys('standby');
 	wait_for_names('standby');
 }
@@ -268,13 +214,11 @@ $shown = $out;
 $session->query('SET hilo.max_range_size = 1000');
 $standby->stop;
 start_and_wait($session, "hilo_reserve('x', 1000)");
-$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
-is(state_of(($session->result)[1]), '57014', 'a claim is cut short');
+is(cancelled($session), ' 57014', 'a claim is cut short');
 
 $session->finish;
 kill_server($primary);
 $standby->start;
-$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
 $standby->promote;
 my $number = $standby->safe_psql('postgres', "SELECT hilo_next_number('x')");
 cmp_ok($number, '>', $shown, 'promoted standby: above what was shown');

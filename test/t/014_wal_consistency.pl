@@ -1,13 +1,7 @@
 # Replay makes of a claim's WAL the very pages that the claim left, and heap and index stay whole under load.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $COLLECTIONS = 200;
 my $dir = PostgreSQL::Test::Utils::tempdir;
@@ -15,9 +9,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 # The standby compares each page it changes with an image that comes along.
 # Hint bits count for generic records, and are not logged; rows that are
 # frozen, as those of hilo.hilo are from the start, have none that change.
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', <<'SETTINGS');
+my $primary = server('primary', <<'SETTINGS', 'CREATE EXTENSION hilo', allows_streaming => 1);
 wal_consistency_checking = 'generic,heap,btree'
 synchronous_commit = off
 autovacuum = off
@@ -26,11 +18,7 @@ shared_buffers = 32MB
 log_statement = none
 hilo.max_range_size = 1048576
 SETTINGS
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION hilo');
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
+my $standby = standby_of($primary, 'standby');
 $standby->start;
 
 # Wait until the standby has replayed everything, or given up.
@@ -40,17 +28,11 @@ sub replayed
 
 	return wait_until("the standby has replayed $lsn", sub {
 		return 'inconsistent' if slurp_file($standby->logfile) =~ /inconsistent page/;
-		return $primary->safe_psql('postgres',
-			"SELECT 'consistent' FROM pg_stat_replication WHERE replay_lsn >= '$lsn'");
+		return $primary->safe_psql('postgres', "SELECT 'consistent' FROM pg_stat_replication WHERE replay_lsn >= '$lsn'");
 	});
 }
 
-sub table_of
-{
-	my ($node) = @_;
-
-	return $node->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection');
-}
+sub table_of { return $_[0]->safe_psql('postgres', 'SELECT * FROM hilo.hilo ORDER BY collection'); }
 
 # Run a script of pgbench in several sessions at once.
 sub load
@@ -58,12 +40,7 @@ sub load
 	my ($name, $script) = @_;
 
 	append_to_file("$dir/$name.sql", $script);
-	command_ok(
-		[
-			'pgbench', '-n', '-c', 6, '-j', 2, '-t', 150, '-f', "$dir/$name.sql",
-			$primary->connstr('postgres')
-		],
-		"load: $name");
+	command_ok([ qw(pgbench -n -c 6 -j 2 -t 150 -f), "$dir/$name.sql", $primary->connstr('postgres') ], "load: $name");
 	return;
 }
 
@@ -72,15 +49,8 @@ sub check_whole
 {
 	my ($when) = @_;
 
-	is( $primary->safe_psql(
-			'postgres',
-			"SELECT * FROM verify_heapam('hilo.hilo', check_toast => true)"),
-		'',
-		"$when: the heap is whole");
-	is( ($primary->psql(
-				'postgres', "SELECT bt_index_check('hilo.hilo_collection_idx', true)"))[0],
-		0,
-		"$when: the index is whole and complete");
+	is($primary->safe_psql('postgres', "SELECT * FROM verify_heapam('hilo.hilo', check_toast => true)"), '', "$when: the heap is whole");
+	is(($primary->psql('postgres', "SELECT bt_index_check('hilo.hilo_collection_idx', true)"))[0], 0, "$when: the index is whole and complete");
 	return;
 }
 
@@ -172,17 +142,11 @@ my ($changes) = run_command([ 'pg_waldump', '-r', 'XLOG', '-s', $start, '-p', $p
 cmp_ok(scalar(() = $changes =~ /desc: FPI /mg), '>', 6 * 150 * 9, 'many changes were replayed');
 
 # Was anything compared at all?  The images are in the WAL.
-my ($records) = run_command(
-	[
-		'pg_waldump', '-b', '-r', 'Heap', '-n', 20, '-s', $start,
-		'-p', $primary->data_dir . '/pg_wal'
-	]);
-cmp_ok(scalar(() = $records =~ /for WAL verification/g),
-	'>', 0, 'there are images to compare with');
+my ($records) = run_command([ 'pg_waldump', '-b', '-r', 'Heap', '-n', 20, '-s', $start, '-p', $primary->data_dir . '/pg_wal' ]);
+cmp_ok(scalar(() = $records =~ /for WAL verification/g), '>', 0, 'there are images to compare with');
 
 $standby->promote;
-cmp_ok($standby->safe_psql('postgres', "SELECT hilo_next_number('collection 1')"),
-	'>', 0, 'the standby is fit for promotion');
+cmp_ok($standby->safe_psql('postgres', "SELECT hilo_next_number('collection 1')"), '>', 0, 'the standby is fit for promotion');
 $standby->stop;
 $primary->stop;
 

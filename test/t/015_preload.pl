@@ -1,16 +1,9 @@
 # In shared_preload_libraries the library does what it does otherwise; but settings read before there is a database, whose encoding would say what is text, have to be ASCII.
-use strict;
-use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+my $node = server('main', 'autovacuum = off', 'CREATE EXTENSION hilo');
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
@@ -81,7 +74,6 @@ is(sql(q{SELECT hilo_next('orders')}), 'orders:South/1-A', 'settings of a preloa
 unlike(slurp_file($node->logfile, $seen), qr/(WARNING|ERROR|FATAL):/, 'without a word');
 $node->stop;
 
-my $conf = slurp_file($node->data_dir . '/postgresql.conf');
 $node->append_conf('postgresql.conf', "hilo.server_prefix = 'S\xc3\xbcd/'\nhilo.identity_parts_separator = '\xc2\xa7'");
 $seen = -s $node->logfile;
 $node->start;
@@ -89,9 +81,7 @@ my $log = slurp_file($node->logfile, $seen);
 like($log, qr/invalid value for parameter "hilo\.$_"/, "$_: not ASCII") for qw(server_prefix identity_parts_separator);
 is(sql(q{SELECT hilo_next('letters')}), 'letters/1-A', 'then the defaults count');
 
-# The file as it was before.
-unlink $node->data_dir . '/postgresql.conf';
-append_to_file($node->data_dir . '/postgresql.conf', $conf =~ s/^hilo\.(server_prefix|identity_parts_separator) .*\n//mgr);
+rewrite($node->data_dir . '/postgresql.conf', sub { s/^hilo\.(server_prefix|identity_parts_separator) .*\n//mg });
 
 #
 # The pool, and what a restart makes of it: a gap

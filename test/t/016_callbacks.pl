@@ -1,13 +1,7 @@
 # Promise 8: of the ten places that a server has for relcache callbacks, hilo takes one, whatever a session does with it.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # Libraries that take so many places.
 my $dir = PostgreSQL::Test::Utils::tempdir;

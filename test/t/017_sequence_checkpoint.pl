@@ -1,15 +1,9 @@
 # Shown is spent, though a checkpoint begins while a session is inside nextval: between its look at where recovery would begin,
 # by which it writes no record, and its change of the page, which the checkpoint takes for unchanged.  Plain nextval() repeats
 # the number there after a crash.  gdb holds the session; without gdb the test is skipped.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 if (!available('a session held inside nextval', 'gdb', '--version'))
 {
@@ -18,26 +12,8 @@ if (!available('a session held inside nextval', 'gdb', '--version'))
 }
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = crash_server('checkpoint', "shared_buffers = 256kB\n", <<'SQL');
-CREATE EXTENSION hilo;
-CREATE EXTENSION pg_buffercache;
-CREATE SEQUENCE s;
-CREATE TABLE big AS SELECT g, repeat('x', 400) t FROM generate_series(1, 10000) g;
-CREATE INDEX ON big (g);
-SQL
+my $node = crash_server('checkpoint', "shared_buffers = 256kB\n", "CREATE EXTENSION hilo; CREATE SEQUENCE s; $BIG");
 $node->start;
-
-# Make the server write the page of the sequence, by asking for other pages.
-sub write_page
-{
-	my ($session) = @_;
-
-	wait_until('the page is not dirty', sub {
-		$session->query_safe(q{SET enable_seqscan = off; SET enable_bitmapscan = off;
-			SELECT count(t) FROM generate_series(1, 10000, 7) h, LATERAL (SELECT t FROM big WHERE g = h) q});
-		return !$session->query_safe(q{SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode = pg_relation_filenode('s')}) });
-	return;
-}
 
 foreach my $function ('nextval', 'hilo.nextval')
 {
@@ -50,7 +26,7 @@ foreach my $function ('nextval', 'hilo.nextval')
 	$observer->query_safe(q{ALTER SEQUENCE s RESTART});
 	$observer->query_safe('CHECKPOINT');
 	$session->query_safe("LOAD 'hilo'; SELECT $function('s') FROM generate_series(1, 2)");
-	write_page($observer);
+	write_pages($observer, 's');
 
 	append_to_file("$dir/$name.gdb", <<"GDB");
 set pagination off

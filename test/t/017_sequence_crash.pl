@@ -1,14 +1,7 @@
 # Shown is spent, over a sequence, too: no number comes back after kill -9 or an immediate stop, whatever became of its transaction; plain nextval repeats numbers of transactions that have committed.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use List::Util qw(sum);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # HILO_KILLS chooses how often the server is killed, HILO_SHOWN after how many lines of each client.
 my $ROUNDS = $ENV{HILO_KILLS} // 6;
@@ -54,65 +47,24 @@ sub draws
 		"DISCARD SEQUENCES;\nSELECT 'alone', hilo.nextval('alone');");
 }
 
-# Add the numbers in the lines to %$seen; returns those that were there before.
-sub repeats
-{
-	my ($seen, @lines) = @_;
-	my @repeats;
-
-	for my $line (@lines)
-	{
-		my ($sequence, $low, $high) = $line =~ /^(\w+)\|(-?\d+)(?:\|(\d+))?$/
-		  or die "unexpected line in a client's log: $line";
-		for my $number ($low .. $high // $low)
-		{
-			push @repeats, "$sequence $number" if $seen->{$sequence}{$number}++;
-		}
-	}
-	return @repeats;
-}
-
-# Rounds over one data folder, until numbers repeat or all are done.
 sub rounds
 {
-	my ($node, $name, $draws, $most) = @_;
-	my (%seen, @repeats);
-	my @scripts = map {
-		my $file = client_script("$dir/$name.body.$_", $_, $STATEMENTS, $draws->($_));
-		my $head = "$dir/$name.$_.sql";
-		append_to_file($head, "SET hilo.sequences = " . ($_ < 5 ? 'on' : 'off') . ";\n" . slurp_file($file));
-		$head;
-	} @CLIENTS;
+	my ($node, $most) = @_;
+	my $log = "$dir/" . $node->name;
+	my @scripts = map { my $setting = $_ < 5 ? 'on' : 'off';
+		append_to_file("$log.$_.sql", "SET hilo.sequences = $setting;\n");
+		client_script("$log.$_.sql", $_, $STATEMENTS, draws($_)) } @CLIENTS;
 
-	for my $round (1 .. $most)
-	{
-		@repeats = repeats(\%seen, crash_round($node, $round, "$dir/$name", $LEAST, @scripts));
-		last if @repeats;
-	}
-	return (\%seen, \@repeats);
-}
-
-# Take the flush of a claim out of the code.
-sub remove_flush
-{
-	my ($tree) = @_;
-	my $code = slurp_file("$tree/src/sequence.c");
-
-	is($code =~ s/^\t\thilo_row_flush\(hilo_row_own_lsn\(lsn\)\);\n/\t\t(void) hilo_row_own_lsn(lsn);\n/mg, 1,
-		'one line of the code flushes what was drawn from sequences');
-	unlink "$tree/src/sequence.c";
-	append_to_file("$tree/src/sequence.c", $code);
-	return;
+	return crash_rounds($node, $most, $log, $LEAST, \@scripts, sub { $_[0] =~ /^(\w+)\|(-?\d+)$/ });
 }
 
 #
 # Draws in transactions that roll back, or never end, and nothing else
 #
 my $node = crash_server('hilo', $settings, $setup);
-my ($seen, $repeats) = rounds($node, 'hilo', \&draws, $ROUNDS);
+my ($seen, $repeats) = rounds($node, $ROUNDS);
 is("@$repeats", '', "$ROUNDS times kill -9: no number came twice");
 cmp_ok(scalar(keys %{ $seen->{alone} }), '>=', $ROUNDS * @CLIENTS * $LEAST / 12, 'many numbers were drawn');
-note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %$seen) . ' numbers, ' . @$repeats . ' repeats');
 
 #
 # An immediate stop
@@ -191,15 +143,8 @@ $node->stop;
 #
 # This test sees a number that comes twice: by a library that does not flush
 #
-my $libdir = build_variant("$dir/mutant", \&remove_flush);
-$node = crash_server('no_flush', $settings . "dynamic_library_path = '$libdir:\$libdir'\n", $setup);
-$node->start;
-$session = session($node);
-$session->query("SELECT hilo.nextval('alone')");
-like(slurp_file('/proc/' . $session->pid . '/maps'), qr,\Q$libdir\E/hilo\.so$,m, 'the library without the flush is loaded');
-$session->finish;
-$node->stop;
-(undef, $repeats) = rounds($node, 'no_flush', \&draws, 10 * $ROUNDS);
+$node = mutant_server('sequence.c', 'hilo_row_flush(hilo_row_own_lsn(lsn));', '(void) hilo_row_own_lsn(lsn);', q{hilo.nextval('alone')}, $settings, $setup);
+(undef, $repeats) = rounds($node, 10 * $ROUNDS);
 cmp_ok(scalar @$repeats, '>', 0, 'the same without the flush: numbers come twice');
 note(scalar(@$repeats) . ' repeats');
 

@@ -1,14 +1,7 @@
 # As a sequence counts: random scripts of everything that touches a sequence give the same, number by number, with hilo.sequences on as off, where no index has ids.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # HILO_SCRIPTS and HILO_SEED choose more scripts, or others; HILO_SCRIPT only one of them, and shows it.
 my $SCRIPTS = $ENV{HILO_SCRIPTS} // 300;
@@ -18,11 +11,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir;
 
 chmod 0755, $dir;
 append_to_file("$dir/$_.rows", "x\n" x $_) foreach 1, 2, 3, 10, 40, 70;
-my $node = PostgreSQL::Test::Cluster->new('scripts');
-$node->init;
-$node->append_conf('postgresql.conf', "fsync = off\nautovacuum = off\nlog_statement = none\nlog_min_messages = fatal\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE ROLE clerk');
+my $node = server('scripts', "fsync = off\nautovacuum = off\nlog_statement = none\nlog_min_messages = fatal\n", 'CREATE ROLE clerk');
 foreach my $db ('switched_on', 'switched_off')
 {
 	my $setting = $db =~ s/switched_//r;

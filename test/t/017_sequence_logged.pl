@@ -1,13 +1,7 @@
 # Shown is spent, also after ALTER SEQUENCE or a copy of the database has logged a sequence's page as it is, where nextval takes 32 numbers for logged that are not.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $node = crash_server('main', '', 'CREATE EXTENSION hilo');
 $node->start;

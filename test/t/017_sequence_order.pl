@@ -1,23 +1,13 @@
 # As a sequence counts: over all sessions no draw returns a lower number than one that had returned before it began; and reconnects, DISCARD ALL and a clean restart leave no gap.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # HILO_DRAWS chooses how many numbers are drawn.
 my $DRAWS = $ENV{HILO_DRAWS} // 60_000;
 my $SESSIONS = 4;
 my $each = int($DRAWS / $SESSIONS);
-my $node = PostgreSQL::Test::Cluster->new('order');
-$node->init;
-$node->append_conf('postgresql.conf', "fsync = off\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE SEQUENCE s; CREATE SEQUENCE turns');
+my $node = server('order', "fsync = off\n", 'CREATE EXTENSION hilo; CREATE SEQUENCE s; CREATE SEQUENCE turns');
 $node->safe_psql('postgres', "CREATE UNLOGGED TABLE drawn_$_ (began timestamptz, number bigint, ended timestamptz)") foreach 1 .. $SESSIONS;
 $node->safe_psql('postgres', <<'SQL');
 CREATE PROCEDURE draw(into_table regclass, count int) LANGUAGE plpgsql AS $$

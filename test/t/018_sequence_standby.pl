@@ -1,19 +1,9 @@
 # A draw from a sequence waits for a synchronous standby as synchronous_commit says, also for numbers that a plain nextval has logged; a promoted standby goes on above all that was shown.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "max_connections = 30\nautovacuum = off\nhilo.max_range_size = 1048576\n");
-$primary->start;
-$primary->safe_psql('postgres', q{
+my $primary = server('primary', "max_connections = 30\nautovacuum = off\nhilo.max_range_size = 1048576\n", q{
 	SET client_min_messages = warning;
 	CREATE EXTENSION hilo;
 	CREATE SEQUENCE s;
@@ -23,22 +13,18 @@ $primary->safe_psql('postgres', q{
 	SELECT hilo.attach('orders');
 	CREATE UNLOGGED TABLE fleeting (id bigserial);
 	SELECT hilo.attach('fleeting', 'id');
-});
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
+}, allows_streaming => 1);
+my $standby = standby_of($primary, 'standby');
 
 # This session never waits for the standby.
 my $admin = session($primary, synchronous_commit => 'local');
 
-sub wait_until_it_waits
+sub start_and_wait
 {
-	my ($session, $what) = @_;
-	my $pid = $session->pid;
+	my ($session, $sql, $what) = @_;
 
-	is(wait_until($what, sub {
-		$admin->query("SELECT CASE WHEN wait_event = 'SyncRep' THEN 'waits' WHEN state LIKE 'idle%' AND query NOT LIKE '%BEGIN%' THEN 'is done' END FROM pg_stat_activity WHERE pid = $pid")
-	}), 'waits', "$what: waits");
+	$session->start($sql);
+	ok(eval { $session->waits_for($admin, 'SyncRep'); 1 }, "$what: waits");
 	return;
 }
 
@@ -47,17 +33,13 @@ sub cancel
 {
 	my ($session, $what) = @_;
 
-	$admin->query('SELECT pg_cancel_backend(' . $session->pid . ')');
-	my ($out, $err) = $session->result;
-	is($out, '', "$what: canceled, no number is shown");
-	like($err, qr/57014/, "$what: but an error");
+	my ($out, $err) = $session->cancel($admin);
+	is("$out " . sqlstate_of($err), ' 57014', "$what: canceled, an error and no number");
 	return;
 }
 
 $standby->start;
-$admin->query("ALTER SYSTEM SET synchronous_standby_names = 'standby'");
-$admin->query('SELECT pg_reload_conf()');
-wait_until('the standby is synchronous', sub { $admin->query('SELECT sync_state FROM pg_stat_replication') eq 'sync' });
+wait_for_standbys($primary, 'standby');
 foreach my $level (qw(remote_write on remote_apply))
 {
 	my $session = session($primary, synchronous_commit => $level);
@@ -82,15 +64,13 @@ foreach my $draw (@draws)
 	# The first numbers after a checkpoint are logged again, instead of being among those logged ahead.
 	$admin->query('CHECKPOINT');
 	$session->query('BEGIN');
-	$session->start($draw);
-	wait_until_it_waits($session, $draw);
+	start_and_wait($session, $draw, $draw);
 	cancel($session, $draw);
 	$session->query('ROLLBACK');
 	is($session->query('SELECT 42'), 42, "$draw: the session works");
 	# Nor is a number shown that it draws next.
 	$session->query('BEGIN');
-	$session->start($draw);
-	wait_until_it_waits($session, "$draw, again");
+	start_and_wait($session, $draw, "$draw, again");
 	cancel($session, "$draw, again");
 	$session->finish;
 }
@@ -102,8 +82,7 @@ $local->finish;
 # Numbers that plain nextval has logged: here it waits for them.
 my $plain = session($primary);
 like($plain->query("BEGIN; SELECT nextval('cached'), 'BEGIN'"), qr/^\d+\|BEGIN$/, 'plain nextval does not wait');
-$plain->start("SELECT hilo.nextval('cached')");
-wait_until_it_waits($plain, 'hilo.nextval() of numbers that nextval has cached');
+start_and_wait($plain, "SELECT hilo.nextval('cached')", 'hilo.nextval() of numbers that nextval has cached');
 cancel($plain, 'it');
 $plain->query('ROLLBACK');
 $plain->finish;
@@ -120,8 +99,7 @@ $session->query('ROLLBACK');
 # It comes back, and is promoted
 #
 $session->query('BEGIN');
-$session->start("SELECT hilo.nextval('s')");
-wait_until_it_waits($session, 'a draw');
+start_and_wait($session, "SELECT hilo.nextval('s')", 'a draw');
 $standby->start;
 my ($shown, $err) = $session->result;
 is($err, '', 'the standby is back: no error');
@@ -133,9 +111,7 @@ my $altered = $primary->safe_psql('postgres', "SELECT hilo.nextval('altered')");
 my $number = $session->query("SELECT hilo.nextval('s')");
 cmp_ok($number, '>', $shown, 'draws go on');
 kill_server($primary);
-$session->hang_up;
-$admin->hang_up;
-$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
+$_->hang_up foreach $session, $admin;
 $standby->promote;
 foreach ([ s => $number ], [ cached => $high ], [ altered => $altered ], [ orders_id_seq => $id ])
 {

@@ -1,40 +1,19 @@
 # Promises 4 and 6: the unused rest of a range goes into the pool when its connection ends, however that ends; and the end reads no table, waits for no lock, and writes no WAL.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(usleep);
 
-my $node = PostgreSQL::Test::Cluster->new('exit');
-$node->init(allows_streaming => 'logical');
-$node->append_conf(
-	'postgresql.conf', q{
-max_connections = 40
-max_prepared_transactions = 5
-autovacuum = off
-restart_after_crash = on
-});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+my $node = server('exit', "max_connections = 40\nmax_prepared_transactions = 5\nautovacuum = off\nrestart_after_crash = on\n", 'CREATE EXTENSION hilo', allows_streaming => 'logical');
 
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # A connection that has drawn $count numbers of a collection.
 sub drawer
 {
 	my ($collection, $count) = @_;
 	my $session = session($node);
-	$session->query_safe(
-		"SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
+	$session->query_safe("SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
 	return $session;
 }
 
@@ -42,8 +21,7 @@ sub drawer
 sub wait_gone
 {
 	my ($pid) = @_;
-	return $node->poll_query_until('postgres',
-		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
+	return $node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
 }
 
 # True if a process is gone, and has done what it does at its end, within a time in which no lock is released.
@@ -52,8 +30,7 @@ sub gone_soon
 	my ($pid) = @_;
 	for (1 .. 100)
 	{
-		return 1
-		  if sql("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)") eq 't';
+		return 1 if sql("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)") eq 't';
 		usleep(100_000);
 	}
 	return 0;
@@ -82,11 +59,7 @@ sub used
 	return sql("SELECT hilo_next_number('$collection')") - 1;
 }
 
-sub row_of
-{
-	my ($collection) = @_;
-	return sql("SELECT h FROM hilo.hilo h WHERE collection = '$collection'");
-}
+sub row_of { return sql("SELECT h FROM hilo.hilo h WHERE collection = '$_[0]'"); }
 
 my ($session, $other, $before);
 
@@ -95,8 +68,7 @@ my ($session, $other, $before);
 #
 
 $session = session($node);
-is($session->query_safe("SELECT hilo_next('employees')"),
-	'employees/1-A', 'first id of a collection');
+is($session->query_safe("SELECT hilo_next('employees')"), 'employees/1-A', 'first id of a collection');
 is(max_of($node, 'employees'), 32, 'a range is claimed');
 disconnect($session);
 
@@ -118,74 +90,48 @@ ok(wait_gone($session->pid), 'backend ends after its client was killed');
 $session->hang_up;
 is(used('vanished'), 3, 'client killed: the rest is in the pool');
 
-terminate(drawer('idle', 3));
-is(used('idle'), 3, 'terminated when idle');
+# What a session does, in which it draws so many numbers of a collection; how it ends.
+foreach my $case (
+	[ 'idle', 1, '%s', \&terminate, 'terminated when idle' ],
+	[ 'in_transaction', 1, 'BEGIN; %s', \&terminate, 'terminated when idle in transaction' ],
+	[ 'in_savepoint', 2, 'BEGIN; %s; SAVEPOINT a; %s', \&disconnect, 'disconnected with a savepoint open' ],
+	[ 'in_failed', 1, 'BEGIN; %s; SELECT 1/0', \&terminate, 'terminated in a failed transaction' ],
+	[ 'in_failed2', 1, 'BEGIN; %s; SELECT 1/0', \&disconnect, 'disconnected in a failed transaction' ],
+	[ 'prepared', 1, q{BEGIN; %s; PREPARE TRANSACTION 'p'}, \&disconnect, 'disconnected with a prepared transaction left behind' ],
+	[ 'read_only', 1, q{%s; SET default_transaction_read_only = on; SET default_transaction_isolation = 'serializable'; SET default_transaction_deferrable = on},
+		\&disconnect, 'disconnected with read-only transactions as the default' ])
+{
+	my ($collection, $count, $sql, $end, $what) = @$case;
 
-$session = session($node);
-$session->query_safe("BEGIN; SELECT hilo_next_number('in_transaction')");
-terminate($session);
-is(used('in_transaction'), 1, 'terminated when idle in transaction');
-
-$session = session($node);
-$session->query_safe(
-	"BEGIN; SELECT hilo_next_number('in_savepoint'); SAVEPOINT a; SELECT hilo_next_number('in_savepoint')");
-disconnect($session);
-is(used('in_savepoint'), 2, 'disconnected with a savepoint open');
-
-$session = session($node);
-$session->query("BEGIN; SELECT hilo_next_number('in_failed'); SELECT 1/0;");
-terminate($session);
-is(used('in_failed'), 1, 'terminated in a failed transaction');
-
-$session = session($node);
-$session->query("BEGIN; SELECT hilo_next_number('in_failed2'); SELECT 1/0;");
-disconnect($session);
-is(used('in_failed2'), 1, 'disconnected in a failed transaction');
+	$session = session($node);
+	$session->query($sql =~ s/%s/SELECT hilo_next_number('$collection')/gr);
+	$end->($session);
+	is(used($collection), $count, $what);
+}
+sql("ROLLBACK PREPARED 'p'");
 
 $session = session($node);
 $session->start("SELECT hilo_next_number('running'), pg_sleep(3600)");
-ok( $node->poll_query_until(
-		'postgres',
-		"SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = " . $session->pid),
-	'a statement is running');
+$session->waits_for($node, 'PgSleep');
 terminate($session);
 is(used('running'), 1, 'terminated inside a statement');
 
 # The end may come before psql has shown the number.
 $session = session($node);
-$session->start(
-	"SET idle_in_transaction_session_timeout = 10; BEGIN\\; SELECT hilo_next_number('timed_out')");
+$session->start("SET idle_in_transaction_session_timeout = 10; BEGIN\\; SELECT hilo_next_number('timed_out')");
 ok(wait_gone($session->pid), 'backend ends by a timeout');
 $session->hang_up;
 is(used('timed_out'), 1, 'ended by a timeout');
 
-$session = session($node);
-$session->query_safe("BEGIN; SELECT hilo_next_number('prepared'); PREPARE TRANSACTION 'p'");
-disconnect($session);
-is(used('prepared'), 1, 'disconnected with a prepared transaction left behind');
-sql("ROLLBACK PREPARED 'p'");
-
-$session = drawer('read_only', 1);
-$session->query_safe(
-	q{SET default_transaction_read_only = on;
-	  SET default_transaction_isolation = 'serializable';
-	  SET default_transaction_deferrable = on;});
-disconnect($session);
-is(used('read_only'), 1, 'disconnected with read-only transactions as the default');
-
 $session = drawer('pooled', 1);
 $session->query_safe('DISCARD ALL');
-is($session->query_safe("SELECT hilo_next_number('pooled')"),
-	2, 'DISCARD ALL keeps the range');
+is($session->query_safe("SELECT hilo_next_number('pooled')"), 2, 'DISCARD ALL keeps the range');
 $session->query_safe('CREATE TEMP TABLE leftover (a int)');
 disconnect($session);
 is(used('pooled'), 2, 'disconnected after DISCARD ALL, with a temporary table');
 
 $session = session($node);
-is( $session->query_safe(
-		q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 1000) i}),
-	1000,
-	'a number of each of 1,000 collections');
+is($session->query_safe(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 1000) i}), 1000, 'a number of each of 1,000 collections');
 is(sql(q{SELECT count(*), sum(max) FROM hilo.hilo WHERE collection LIKE 'many%'}),
 	'1000|32000', '1,000 ranges are claimed');
 disconnect($session);
@@ -280,19 +226,14 @@ is($anew[1]->query_safe("SELECT hilo_next_number('other')"), 1, 'drawn before');
 $node->safe_psql('anew', 'DROP EXTENSION hilo');
 disconnect($anew[1]);
 $node->safe_psql('anew', 'CREATE EXTENSION hilo');
-is($anew[2]->query_safe("SELECT hilo_next_number('orders')"),
-	1, 'a new extension, a new count');
+is($anew[2]->query_safe("SELECT hilo_next_number('orders')"), 1, 'a new extension, a new count');
 $before = $node->safe_psql('anew', 'SELECT h FROM hilo.hilo h');
 disconnect($anew[0]);
 is($node->safe_psql('anew', 'SELECT h FROM hilo.hilo h'),
 	$before, 'nothing of it came to the extension made anew');
 disconnect($anew[2]);
-is($node->safe_psql('anew', q{SELECT hilo_next_number('orders')}),
-	2, 'its own holder does');
-unlike(
-	substr(slurp_file($node->logfile), $offset),
-	qr/(ERROR|FATAL|PANIC|WARNING):/,
-	'connections ended in silence');
+is($node->safe_psql('anew', q{SELECT hilo_next_number('orders')}), 2, 'its own holder does');
+unlike(slurp_file($node->logfile, $offset), qr/(ERROR|FATAL|PANIC|WARNING):/, 'connections ended in silence');
 
 #
 # The table is locked
@@ -307,10 +248,8 @@ ok(gone_soon($session->pid), 'a connection ends while hilo.hilo is locked');
 sql('SELECT pg_terminate_backend(' . $other->pid . ')');
 ok(gone_soon($other->pid), 'a backend is terminated while hilo.hilo is locked');
 $other->hang_up;
-is( $locker->query_safe(
-		q{SELECT mode FROM pg_locks WHERE relation = 'hilo.hilo'::regclass AND granted AND pid = pg_backend_pid()}),
-	'AccessExclusiveLock',
-	'it is locked still');
+is($locker->query_safe(q{SELECT mode FROM pg_locks WHERE relation = 'hilo.hilo'::regclass AND granted AND pid = pg_backend_pid()}),
+	'AccessExclusiveLock', 'it is locked still');
 $locker->query_safe('COMMIT');
 wait_gone($_->pid) foreach $session, $other;
 is(used('locked'), 1, 'the rest is in the pool');
@@ -336,13 +275,11 @@ unlike(slurp_file($node->logfile, $offset), qr/WARNING|ERROR|FATAL|PANIC/, 'with
 #
 
 $session = session($node, replication => 'database');
-is($session->query_safe("SELECT hilo_next_number('walsender')"),
-	1, 'a walsender draws');
+is($session->query_safe("SELECT hilo_next_number('walsender')"), 1, 'a walsender draws');
 disconnect($session);
 
 $session = session($node, replication => 'database');
-is($session->query_safe("SELECT hilo_next_number('walsender')"),
-	2, 'another walsender draws the rest');
+is($session->query_safe("SELECT hilo_next_number('walsender')"), 2, 'another walsender draws the rest');
 $offset = -s $node->logfile;
 ok($node->stop('fast', fail_ok => 1), 'the server stops under it');
 $session->hang_up;

@@ -1,22 +1,11 @@
 # Promises 1, 4 and 6: a server that stops is not held up by sessions that leave their unused numbers; they are lost with the pool, and no number is repeated afterwards.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 $ENV{PGCTLTIMEOUT} = 60;
 
-my $node = PostgreSQL::Test::Cluster->new('stop');
-$node->init;
-$node->append_conf('postgresql.conf',
-	"autovacuum = off\nmax_prepared_transactions = 5");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+my $node = server('stop', "autovacuum = off\nmax_prepared_transactions = 5", 'CREATE EXTENSION hilo');
 
 my %seen;		# "collection number" => how often
 my @sessions;
@@ -25,15 +14,8 @@ my @sessions;
 sub draw
 {
 	my ($collection, $count, $session) = @_;
-	if (!defined $session)
-	{
-		$session = session($node);
-		push @sessions, $session;
-	}
-	my @numbers = split /\n/,
-	  $session->query_safe(
-		"SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
-	$seen{"$collection $_"}++ foreach @numbers;
+	push @sessions, $session = session($node) unless defined $session;
+	$seen{"$collection $_"}++ foreach split /\n/, $session->query_safe("SELECT hilo_next_number('$collection') FROM generate_series(1, $count)");
 	return $session;
 }
 
@@ -44,26 +26,27 @@ sub hang_up_all
 	return;
 }
 
-sub repeated
-{
-	return join ', ', grep { $seen{$_} > 1 } sort keys %seen;
-}
-
-sub log_since
-{
-	my ($offset) = @_;
-	return substr(slurp_file($node->logfile), $offset);
-}
-
 # Sessions that hold ranges: a alone; b and c one after the other.
 sub hold_ranges
 {
-	draw('a', 3);
-	draw('b', 2);
-	draw('b', 5);
-	draw('c', 1);
-	draw('c', 1);
-	draw('c', 4);
+	draw(@$_) foreach [ 'a', 3 ], [ 'b', 2 ], [ 'b', 5 ], [ 'c', 1 ], [ 'c', 1 ], [ 'c', 4 ];
+	return;
+}
+
+sub no_number_twice { is(join(', ', grep { $seen{$_} > 1 } sort keys %seen), '', 'no number was drawn twice'); return; }
+
+# A stop, by $stop->() if another one than the fast one, which nothing holds up; and a start.
+sub stop_and_start
+{
+	my ($what, $stop) = @_;
+	my $offset = -s $node->logfile;
+
+	ok($stop ? $stop->($offset) : $node->stop('fast', fail_ok => 1), $what);
+	hang_up_all();
+	my $log = slurp_file($node->logfile, $offset);
+	unlike($log, qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/, 'without an accident');
+	like($log, qr/database system is shut down/, 'and clean');
+	$node->start;
 	return;
 }
 
@@ -73,15 +56,10 @@ my $idle = draw('d', 1);
 $idle->query_safe('BEGIN');
 draw('d', 1, $idle);
 is(maxima($node), 'a 32, b 64, c 96, d 32', 'ranges are held');
-my $offset = -s $node->logfile;
-ok($node->stop('fast', fail_ok => 1), 'fast stop');
-hang_up_all();
-unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
-	'without an accident');
-$node->start;
+stop_and_start('fast stop');
 is(maxima($node), 'a 32, b 64, c 96, d 32', 'what they left is a gap');
 hold_ranges();
-is(repeated(), '', 'no number was drawn twice');
+no_number_twice();
 
 # Fast, while another session holds a lock on the table.
 my $locker = session($node);
@@ -90,19 +68,10 @@ $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
 my $waiter = session($node);
 push @sessions, $waiter;
 $waiter->start("SELECT hilo_next_number('e')");
-ok( $node->poll_query_until(
-		'postgres',
-		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = " . $waiter->pid),
-	'hilo.hilo is locked, and a draw waits for it');
-$offset = -s $node->logfile;
-ok($node->stop('fast', fail_ok => 1), 'fast stop while hilo.hilo is locked');
-hang_up_all();
-unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
-	'without an accident');
-like(log_since($offset), qr/database system is shut down/, 'and clean');
-$node->start;
+$waiter->waits_for($locker, 'Lock');
+stop_and_start('fast stop while hilo.hilo is locked, and a draw waits for it');
 hold_ranges();
-is(repeated(), '', 'no number was drawn twice');
+no_number_twice();
 
 # A prepared transaction keeps its lock while the server stops, and after.
 $node->safe_psql('postgres', q{
@@ -110,34 +79,24 @@ $node->safe_psql('postgres', q{
 	LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE;
 	PREPARE TRANSACTION 'locker';
 });
-$offset = -s $node->logfile;
-ok($node->stop('fast', fail_ok => 1),
-	'fast stop while a prepared transaction keeps hilo.hilo locked');
-hang_up_all();
-unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
-	'without an accident');
-$node->start;
+stop_and_start('fast stop while a prepared transaction keeps hilo.hilo locked');
 $node->safe_psql('postgres', q{ROLLBACK PREPARED 'locker'});
 hold_ranges();
-is(repeated(), '', 'no number was drawn twice');
+no_number_twice();
 
 # Smart: waits for the sessions, which go on drawing until they leave.
 my $last = draw('smart', 1);
-$offset = -s $node->logfile;
-my ($out, $err) = ('', '');
-my $stop = IPC::Run::start(
-	[ 'pg_ctl', '-D', $node->data_dir, '-m', 'smart', 'stop' ],
-	'>', \$out, '2>', \$err);
-$node->wait_for_log(qr/received smart shutdown request/, $offset);
-draw('smart', 40, $last);
-hang_up_all();
-ok($stop->finish, 'smart stop, when the last session has left');
-$node->stop('fast', fail_ok => 1);	# the node object has to learn it
-unlike(log_since($offset), qr/(PANIC|ERROR|TRAP|WARNING):|terminated by signal/,
-	'without an accident');
-$node->start;
+stop_and_start('smart stop, when the last session has left', sub {
+	my $stop = IPC::Run::start([ 'pg_ctl', '-D', $node->data_dir, '-m', 'smart', 'stop' ], '>', '/dev/null', '2>&1');
+	$node->wait_for_log(qr/received smart shutdown request/, $_[0]);
+	draw('smart', 40, $last);
+	hang_up_all();
+	my $stopped = $stop->finish;
+	$node->stop('fast', fail_ok => 1);	# the node object has to learn it
+	return $stopped;
+});
 hold_ranges();
-is(repeated(), '', 'no number was drawn twice');
+no_number_twice();
 
 # Immediate: nothing goes back, and nothing is forgotten.
 my $held = maxima($node);
@@ -149,7 +108,7 @@ my %now = map { split / / } split /, /, maxima($node);
 is(join(' ', grep { my ($name, $max) = split / /; $now{$name} < $max } split /, /, $held), '', 'all ranges that were held are gaps');
 hold_ranges();
 draw('smart', 50);
-is(repeated(), '', 'no number was drawn twice');
+no_number_twice();
 hang_up_all();
 
 $node->stop;

@@ -1,24 +1,12 @@
 # Promise 1: after dump and restore, onto whatever is there already, draws go on above everything that either side has seen.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('dump');
-$node->init;
-$node->start;
+my $node = server('dump');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
-sub sql
-{
-	my ($db, $query) = @_;
-	return $node->safe_psql($db, $query);
-}
+sub sql { return $node->safe_psql(@_); }
 
 sub guards
 {
@@ -30,10 +18,18 @@ sub guards
 
 my $always = join(', ', map { ("$_ guard_rows A", "$_ guard_table A") } qw(binding hilo));
 
+# A database with what pg_restore makes of a file.
+sub pg_restore
+{
+	my ($db, $file, @options) = @_;
+
+	$node->command_ok([ 'pg_restore', '--exit-on-error', @options, '-d', $db, $file ], "pg_restore @options");
+	return;
+}
+
 # The database that is dumped.  Its own session is in the middle of a range.
-sql('postgres', 'CREATE DATABASE source');
 sql('postgres', 'CREATE ROLE reader');
-sql('source', q{
+new_database($node, 'source', q{
 	CREATE EXTENSION hilo;
 	GRANT SELECT ON hilo.hilo TO reader;
 	GRANT EXECUTE ON FUNCTION hilo.seed(text, bigint, boolean) TO reader;
@@ -55,8 +51,7 @@ is(maxima($node, 'source'), $source, 'counters of the source');
 sub dump_source
 {
 	my ($file, @options) = @_;
-	$node->command_ok([ 'pg_dump', '-f', "$dir/$file", @options, 'source' ],
-		"pg_dump @options");
+	$node->command_ok([ 'pg_dump', '-f', "$dir/$file", @options, 'source' ], "pg_dump @options");
 	return "$dir/$file";
 }
 
@@ -93,34 +88,16 @@ sub check_restored
 		'1001|11|1', "$db: draws go on");
 	is( sql($db, q{SELECT string_agg(hilo_next_number('limited')::text, ',') FROM generate_series(1, 10)}),
 		join(',', 41 .. 50), "$db: a limited collection counts to its limit");
-	my ($ret, $out, $err) = $node->psql($db, "\\set VERBOSITY verbose\nSELECT hilo_next_number('limited')");
-	like($err, qr/ERROR:\s+2200H/, "$db: and no further");
+	is(error_of($node, $db, q{SELECT hilo_next_number('limited')}), '2200H', "$db: and no further");
 	return;
 }
 
-foreach my $file ($plain, $inserts)
-{
-	(my $db = "empty_$file") =~ s/.*\/(\w+)\.sql/empty_$1/;
-	sql('postgres', "CREATE DATABASE $db");
-	restore_sql($node, $file, $db);
-	check_restored($db);
-}
-
-sql('postgres', 'CREATE DATABASE empty_single');
-restore_sql($node, $plain, 'empty_single', '--single-transaction');
-check_restored('empty_single');
-
-sql('postgres', 'CREATE DATABASE empty_custom');
-$node->command_ok(
-	[ 'pg_restore', '--exit-on-error', '--single-transaction', '-d', 'empty_custom', $custom ],
-	'pg_restore --single-transaction');
-check_restored('empty_custom');
-
-sql('postgres', 'CREATE DATABASE empty_parallel');
-$node->command_ok(
-	[ 'pg_restore', '--exit-on-error', '-j', '2', '-d', 'empty_parallel', $custom ],
-	'pg_restore -j 2');
-check_restored('empty_parallel');
+restore_sql($node, $plain, new_database($node, 'empty_plain'));
+restore_sql($node, $inserts, new_database($node, 'empty_inserts'));
+restore_sql($node, $plain, new_database($node, 'empty_single'), '--single-transaction');
+pg_restore(new_database($node, 'empty_custom'), $custom, '--single-transaction');
+pg_restore(new_database($node, 'empty_parallel'), $custom, '-j', '2');
+check_restored("empty_$_") foreach qw(plain inserts single custom parallel);
 
 #
 # Into a database that has been in use
@@ -130,8 +107,7 @@ check_restored('empty_parallel');
 sub used_database
 {
 	my ($db) = @_;
-	sql('postgres', "CREATE DATABASE $db");
-	sql($db, q{
+	new_database($node, $db, q{
 		CREATE EXTENSION hilo;
 		SELECT hilo.seed('higher', 50);
 		SELECT hilo.seed('lower', 500);
@@ -181,15 +157,12 @@ restore_sql($node, $plain, 'used_full');
 check_merged('used_full', $session);
 
 $session = used_database('used_custom');
-$node->command_ok(
-	[ 'pg_restore', '--exit-on-error', '--single-transaction', '-d', 'used_custom', $custom ],
-	'pg_restore --single-transaction');
+pg_restore('used_custom', $custom, '--single-transaction');
 check_merged('used_custom', $session);
 
 # A limit comes with a collection that is new here; also when one of that name
 # was dropped, and so is as good as new.
-sql('postgres', 'CREATE DATABASE was_dropped');
-sql('was_dropped', q{CREATE EXTENSION hilo; SELECT hilo.seed('limited', 5); SELECT hilo.drop('limited');});
+new_database($node, 'was_dropped', q{CREATE EXTENSION hilo; SELECT hilo.seed('limited', 5); SELECT hilo.drop('limited');});
 restore_sql($node, $table_data, 'was_dropped');
 is(sql('was_dropped', q{SELECT max, max_value FROM hilo.hilo WHERE collection = 'limited'}),
 	'40|50', 'a collection dropped here gets the limit of the one restored');
@@ -206,9 +179,7 @@ check_merged('used_failed', $session);
 # A table alone: its counter is a new one
 #
 
-sql('postgres', 'CREATE DATABASE table_alone');
-sql('table_alone', 'CREATE EXTENSION hilo');
-restore_sql($node, $orders, 'table_alone');
+restore_sql($node, $orders, new_database($node, 'table_alone', 'CREATE EXTENSION hilo'));
 sql('table_alone', q{SELECT hilo.bind('orders', 'orders', 'id')});
 is(sql('table_alone', q{INSERT INTO orders (v) VALUES (0) RETURNING hilo_number(id) > 3}), 't',
 	'a table restored alone, and bound: the ids in it are seen, and passed');
@@ -218,24 +189,20 @@ is(sql('table_alone', q{SELECT count(DISTINCT id) FROM orders}), 4, 'and none of
 # --disable-triggers, which switches the guards off for a while
 #
 
-sql('postgres', 'CREATE DATABASE untriggered_empty');
-sql('untriggered_empty', 'CREATE EXTENSION hilo');
-restore_sql($node, $untriggered, 'untriggered_empty');
+restore_sql($node, $untriggered, new_database($node, 'untriggered_empty', 'CREATE EXTENSION hilo'));
 is(maxima($node, 'untriggered_empty'), $source, 'restored with --disable-triggers: all counters');
 is( sql('untriggered_empty', q{SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('orders')}),
 	'1001|11|33', 'draws go on');
 isnt(sql('untriggered_empty', q{SELECT epoch FROM hilo.hilo WHERE collection = 'higher'}),
 	sql('source', q{SELECT epoch FROM hilo.hilo WHERE collection = 'higher'}), 'in an epoch of their own');
-my ($ret, $out, $err) = $node->psql('untriggered_empty', 'UPDATE hilo.hilo SET max = 0');
-like($err, qr/cannot update table "hilo\.hilo" by hand/, 'and the table is guarded');
+like(message_of($node, 'untriggered_empty', 'UPDATE hilo.hilo SET max = 0'), qr/cannot update table "hilo\.hilo" by hand/, 'and the table is guarded');
 
 # They are as on as ordinary triggers then, until the owner mends them.
 sql('untriggered_empty', 'ALTER TABLE hilo.hilo ENABLE ALWAYS TRIGGER guard_rows, ENABLE ALWAYS TRIGGER guard_table');
 is(guards('untriggered_empty'), $always, 'and its guards can be mended');
 
 $session = used_database('untriggered_used');
-($ret, $out, $err) = $node->psql('untriggered_used', slurp_file($untriggered), on_error_stop => 0);
-like($err, qr/duplicate key value/, 'a restore with --disable-triggers onto counters in use fails');
+like(message_of($node, 'untriggered_used', slurp_file($untriggered), on_error_stop => 0), qr/duplicate key value/, 'a restore with --disable-triggers onto counters in use fails');
 is( ($session->query("SELECT hilo_next_number('higher'), hilo_next_number('lower'), hilo_next_number('only_there')"))[0],
 	'52|502|90', 'and does them no harm');
 $session->finish;
@@ -245,9 +212,7 @@ $session->finish;
 #
 
 my $schema = q{"He said; DROP %s Schema "};
-sql('postgres', 'CREATE DATABASE quoted_source');
-sql('postgres', 'CREATE DATABASE quoted_copy');
-sql('quoted_source', qq{
+new_database($node, 'quoted_source', qq{
 	CREATE SCHEMA $schema;
 	CREATE EXTENSION hilo SCHEMA $schema;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT $schema.hilo_next('orders'));
@@ -256,7 +221,7 @@ sql('quoted_source', qq{
 	SELECT hilo.seed('orders; --', 7);
 });
 $node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted_source' ], 'pg_dump with a quoted schema');
-restore_sql($node, "$dir/quoted.sql", 'quoted_copy');
+restore_sql($node, "$dir/quoted.sql", new_database($node, 'quoted_copy'));
 is(maxima($node, 'quoted_copy'), 'orders 100, orders; -- 7', 'quoted schema: all counters');
 is(sql('quoted_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 	'orders/101-A', 'quoted schema: inserts go on');
@@ -266,14 +231,11 @@ is(sql('quoted_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 #
 
 # It may be there before, as some tools make schemas first.
-sql('postgres', 'CREATE DATABASE schema_first');
-sql('schema_first', 'CREATE SCHEMA hilo');
-restore_sql($node, $plain, 'schema_first', '--single-transaction');
+restore_sql($node, $plain, new_database($node, 'schema_first', 'CREATE SCHEMA hilo'), '--single-transaction');
 check_restored('schema_first');
 
 # The functions may be in it, too: then it is the user's, and is dumped.
-sql('postgres', 'CREATE DATABASE together');
-sql('together', q{
+new_database($node, 'together', q{
 	CREATE SCHEMA hilo;
 	CREATE EXTENSION hilo SCHEMA hilo;
 	CREATE TABLE orders (id text PRIMARY KEY DEFAULT hilo.hilo_next('orders'));
@@ -281,24 +243,18 @@ sql('together', q{
 	SELECT hilo.seed('orders', 100);
 });
 $node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/together", 'together' ], 'pg_dump with the functions in schema hilo');
-sql('postgres', 'CREATE DATABASE together_copy');
-$node->command_ok(
-	[ 'pg_restore', '--exit-on-error', '--single-transaction', '-d', 'together_copy', "$dir/together" ],
-	'pg_restore with the functions in schema hilo');
+pg_restore(new_database($node, 'together_copy'), "$dir/together", '--single-transaction');
 is(maxima($node, 'together_copy'), 'orders 100', 'together: all counters');
 is(sql('together_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}), 'orders/101-A', 'together: inserts go on');
 
 # Where tables of a user are in it, nothing happens to them.
-sql('postgres', 'CREATE DATABASE schema_taken');
-sql('schema_taken', 'CREATE SCHEMA hilo; CREATE TABLE hilo.mine (a int)');
-($ret, $out, $err) = $node->psql('schema_taken', "\\set VERBOSITY verbose\nCREATE EXTENSION hilo");
-like($err, qr/ERROR:\s+42P06: schema "hilo" already exists/, 'a schema with tables in it is not taken');
+new_database($node, 'schema_taken', 'CREATE SCHEMA hilo; CREATE TABLE hilo.mine (a int)');
+like(message_of($node, 'schema_taken', 'CREATE EXTENSION hilo'), qr/ERROR:\s+42P06: schema "hilo" already exists/, 'a schema with tables in it is not taken');
 
 # A dump of one schema has no counters in it: there the counter has to be told of the table.
 $node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');
 unlike(slurp_file("$dir/public.sql"), qr/^(COPY|CREATE \w+|ALTER TABLE) (ONLY )?hilo\./m, 'it has nothing of schema hilo');
-sql('postgres', 'CREATE DATABASE one_schema');
-sql('one_schema', 'CREATE EXTENSION hilo');
+new_database($node, 'one_schema', 'CREATE EXTENSION hilo');
 # The schema it was made of is there.
 append_to_file("$dir/one_schema.sql", slurp_file("$dir/public.sql") =~ s/^CREATE SCHEMA public;$//mr);
 restore_sql($node, "$dir/one_schema.sql", 'one_schema');

@@ -1,17 +1,9 @@
 # ALTER EXTENSION hilo UPDATE, to a version that this test makes: counters, ranges and attached tables stay; a dump goes into either version.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
+my $node = server('main');
 my $sharedir = $node->config_data('--sharedir');
 
 # Where the server finds the extension, and a folder beside that with both versions.
@@ -34,20 +26,10 @@ else
 	plan skip_all => 'the server looks for extensions in one folder only';
 }
 
-sub write_to
-{
-	my ($file, $text) = @_;
-	open my $handle, '>', $file or die "$file: $!";
-	print $handle $text;
-	close $handle;
-	return;
-}
-
 system_or_bail('mkdir', '-p', $to);
-(my $control = slurp_file("$from/hilo.control")) =~ s/^default_version = '1\.0'/default_version = '1.1'/m or die 'no version';
-write_to("$to/hilo.control", $control);
-write_to("$to/hilo--1.0.sql", slurp_file("$from/hilo--1.0.sql"));
-write_to("$to/hilo--1.0--1.1.sql", q{COMMENT ON FUNCTION hilo.nextval(regclass) IS 'the next number, and a new comment';});
+append_to_file("$to/$_", slurp_file("$from/$_")) foreach 'hilo.control', 'hilo--1.0.sql';
+rewrite("$to/hilo.control", sub { s/^default_version = '1\.0'/default_version = '1.1'/m or die 'no version' });
+append_to_file("$to/hilo--1.0--1.1.sql", q{COMMENT ON FUNCTION hilo.nextval(regclass) IS 'the next number, and a new comment';});
 $node->append_conf('postgresql.conf', "$setting\nhilo.range_size = 32\n");
 $node->restart;
 
@@ -88,8 +70,8 @@ sub restore
 {
 	my ($database, $dump) = @_;
 
-	write_to("$folder/$database.sql", $dump);
-	$node->command_ok([ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-d', $database, '-f', "$folder/$database.sql" ], "$database: the dump is restored");
+	append_to_file("$folder/$database.sql", $dump);
+	restore_sql($node, "$folder/$database.sql", $database);
 	return;
 }
 

@@ -1,21 +1,12 @@
 # Promise 1, across pg_upgrade (copied and linked): counters, guards, comments and privileges come along, and no number repeats.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $old = PostgreSQL::Test::Cluster->new('old');
-$old->init;
-$old->start;
+my $old = server('old');
 
 my $schema = q{"His; Schema"};
 $old->safe_psql('postgres', 'CREATE ROLE reader');
-$old->safe_psql('postgres', 'CREATE DATABASE quoted');
 $old->safe_psql('postgres', q{
 	CREATE EXTENSION hilo;
 	GRANT SELECT ON hilo.hilo TO reader;
@@ -43,7 +34,7 @@ $old->safe_psql('postgres', q{
 $old->safe_psql('postgres', q{BEGIN; SELECT hilo_next_number('rolled back'); ROLLBACK;});
 $old->safe_psql('postgres', 'VACUUM FULL hilo.hilo');
 $old->safe_psql('postgres', q{SELECT hilo_next_number('after rewriting')});
-$old->safe_psql('quoted', qq{
+new_database($old, 'quoted', qq{
 	CREATE SCHEMA $schema;
 	CREATE EXTENSION hilo SCHEMA $schema;
 	SELECT hilo.seed('orders', 77);
@@ -89,8 +80,7 @@ is($before{'replica identity, persistence, access method'}, "binding|n|p|heap\nh
 sub dump_of
 {
 	my ($node) = @_;
-	my ($dump, $err) = run_command(
-		[ 'pg_dump', '-h', $node->host, '-p', $node->port, 'postgres' ]);
+	my ($dump, $err) = run_command([ 'pg_dump', '-h', $node->host, '-p', $node->port, 'postgres' ]);
 	is($err, '', 'pg_dump is content');
 	$dump =~ s/^\\(un)?restrict .*\n//mg;
 	return $dump;
@@ -107,8 +97,7 @@ foreach my $mode ('copy', 'link')
 {
 	my $new = upgrade($old, $mode);
 
-	is($new->safe_psql('postgres', $looks{$_}), $before{$_}, "$mode: $_")
-	  foreach sort keys %looks;
+	is($new->safe_psql('postgres', $looks{$_}), $before{$_}, "$mode: $_") foreach sort keys %looks;
 	is(dump_of($new), $dump, "$mode: all that pg_dump shows");
 
 	is($new->safe_psql('postgres', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
@@ -126,9 +115,7 @@ foreach my $mode ('copy', 'link')
 		join(',', 42 .. 50), "$mode: up to the limit");
 	is($new->safe_psql('quoted', qq{SELECT $schema.hilo_next_number('orders')}),
 		78, "$mode: in a quoted schema, too");
-	my ($ret, $out, $err) = $new->psql('postgres',
-		q{SET session_replication_role = replica; DELETE FROM hilo.hilo});
-	like($err, qr/cannot delete from table "hilo\.hilo" by hand/, "$mode: the table is guarded");
+	like(message_of($new, 'postgres', q{SET session_replication_role = replica; DELETE FROM hilo.hilo}), qr/cannot delete from table "hilo\.hilo" by hand/, "$mode: the table is guarded");
 	is( $new->safe_psql('postgres', q{VACUUM (FREEZE) hilo.hilo; SELECT count(*) FROM hilo.hilo}),
 		508, "$mode: no row was lost, or is there twice");
 	$new->stop;

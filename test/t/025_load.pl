@@ -1,27 +1,14 @@
 # Promises 1 and 3 under load: many sessions that start at once on new collections get distinct numbers, and no error.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('load');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-max_connections = 130
-autovacuum = off
-log_statement = none
-});
-$node->start;
-$node->safe_psql('postgres', q{
+my $node = server('load', "max_connections = 130\nautovacuum = off\nlog_statement = none\n", q{
 	CREATE EXTENSION hilo;
 	CREATE UNLOGGED TABLE drawn (session int, collection text, number bigint, nth int);
 });
+
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # Run a statement in $count sessions that start it at the same moment, and wait until
 # they are gone; returns the errors.  $session in it stands for the session's number.
@@ -42,18 +29,12 @@ is( draw_at_once(
 		q{INSERT INTO drawn SELECT $session, 'c', hilo_next_number('c'), i FROM generate_series(1, 20000) i}),
 	'',
 	'32 sessions draw 20,000 numbers each of a new collection');
-is( $node->safe_psql('postgres',
-		q{SELECT count(*), count(DISTINCT number), min(number) FROM drawn}),
-	'640000|640000|1',
-	'all numbers are distinct');
-is( $node->safe_psql('postgres',
-		q{SELECT (SELECT max FROM hilo.hilo WHERE collection = 'c') >= max(number) FROM drawn}),
-	't',
-	'none is above max');
-is( $node->safe_psql('postgres',
-		q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM drawn) d WHERE down}),
-	0,
-	'each session draws in rising order');
+is(sql(q{SELECT count(*), count(DISTINCT number), min(number) FROM drawn}),
+	'640000|640000|1', 'all numbers are distinct');
+is(sql(q{SELECT (SELECT max FROM hilo.hilo WHERE collection = 'c') >= max(number) FROM drawn}),
+	't', 'none is above max');
+is(sql(q{SELECT count(*) FROM (SELECT number < lag(number) OVER (PARTITION BY session ORDER BY nth) AS down FROM drawn) d WHERE down}),
+	0, 'each session draws in rising order');
 
 # Afterwards one alone, with ranges that it does not use up, however slow it is.
 is( draw_at_once(
@@ -62,10 +43,8 @@ is( draw_at_once(
 		'hilo.debug_range_size' => 100000, 'hilo.max_range_size' => 100000),
 	'',
 	'one session draws alone');
-is( $node->safe_psql('postgres',
-		q{SELECT count(*), count(DISTINCT number) FROM drawn}),
-	'645000|645000',
-	'its numbers are none of those drawn before');
+is(sql(q{SELECT count(*), count(DISTINCT number) FROM drawn}),
+	'645000|645000', 'its numbers are none of those drawn before');
 # 100 sessions, the first draw of 20 new collections, in different orders
 $node->safe_psql('postgres', 'TRUNCATE drawn');
 is( draw_at_once(
@@ -74,14 +53,10 @@ is( draw_at_once(
 			FROM generate_series($session, $session + 19) i}),
 	'',
 	'100 sessions draw of 20 new collections');
-is( $node->safe_psql('postgres',
-		q{SELECT count(*), count(DISTINCT (collection, number)), count(DISTINCT collection), max(number) <= 3200 FROM drawn}),
-	'2000|2000|20|t',
-	'all numbers of each collection are distinct');
-is( $node->safe_psql('postgres',
-		q{SELECT count(*), count(DISTINCT collection) FROM hilo.hilo WHERE collection LIKE 'new%'}),
-	'20|20',
-	'each has one row');
+is(sql(q{SELECT count(*), count(DISTINCT (collection, number)), count(DISTINCT collection), max(number) <= 3200 FROM drawn}),
+	'2000|2000|20|t', 'all numbers of each collection are distinct');
+is(sql(q{SELECT count(*), count(DISTINCT collection) FROM hilo.hilo WHERE collection LIKE 'new%'}),
+	'20|20', 'each has one row');
 
 # 40 sessions draw in transactions of every isolation level, half of which roll back
 foreach my $level ('READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE')
@@ -115,10 +90,8 @@ is( draw_at_once(
 		'hilo.max_range_size' => 1),
 	'',
 	'100 sessions draw 20 numbers each, with max_range_size 1');
-is( $node->safe_psql('postgres',
-		q{SELECT count(*), count(DISTINCT number), min(number), max(number) FROM drawn}),
-	'2000|2000|1|2000',
-	'exactly 1..2000');
+is(sql(q{SELECT count(*), count(DISTINCT number), min(number), max(number) FROM drawn}),
+	'2000|2000|1|2000', 'exactly 1..2000');
 
 $node->stop;
 done_testing();

@@ -1,23 +1,9 @@
 # Promises 1 and 4: whatever makes a session doubt its ranges, by loops over names, seeds of other collections, rewrites and vacuums, it loses and repeats none of its numbers.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('invalidation');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum_naptime = 1s
-log_statement = none
-});
-$node->start;
-$node->safe_psql('postgres', q{
+my $node = server('invalidation', "autovacuum_naptime = 1s\nlog_statement = none\n", q{
 	CREATE EXTENSION hilo;
 	-- what autovacuum does here is wanted
 	ALTER TABLE hilo.hilo SET (autovacuum_analyze_threshold = 1, autovacuum_analyze_scale_factor = 0,

@@ -1,18 +1,9 @@
 # Promises 1 and 2 under wal_level = minimal, where the storage of a table made in the same transaction is not logged.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('minimal');
-$node->init;
-$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0");
-$node->start;
+my $node = server('minimal', "wal_level = minimal\nmax_wal_senders = 0");
 
 # The session is let go of while the server is down: a server started earlier
 # would inherit, and hold open, what psql reads from.
@@ -36,8 +27,7 @@ foreach my $threshold ('0', '2MB')
 {
 	my $db = "threshold_" . lc $threshold;
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
-	$node->safe_psql('postgres',
-		"ALTER DATABASE $db SET wal_skip_threshold = '$threshold'");
+	$node->safe_psql('postgres', "ALTER DATABASE $db SET wal_skip_threshold = '$threshold'");
 
 	# The session stays, so that it leaves nothing in the pool.
 	my $session = session($node, dbname => $db);
@@ -58,8 +48,7 @@ foreach my $threshold ('0', '2MB')
 	my $max = $node->safe_psql($db, "SELECT max FROM hilo.hilo WHERE collection = 'orders'");
 	cmp_ok($max, '>=', 41, "$threshold: what was drawn is claimed");
 	crash($session);
-	is($node->safe_psql($db, $rows),
-		$shown, "$threshold: counters as they were, after a crash");
+	is($node->safe_psql($db, $rows), $shown, "$threshold: counters as they were, after a crash");
 	cmp_ok($node->safe_psql($db, "SELECT hilo_next_number('orders')"),
 		'>', $max, "$threshold: no number twice");
 
@@ -98,8 +87,7 @@ foreach my $threshold ('0', '2MB')
 	$session->query_safe('COMMIT');
 	$shown = $node->safe_psql($db, $rows);
 	crash($session);
-	is($node->safe_psql($db, $rows),
-		$shown, "$threshold: counters as they were, after a crash");
+	is($node->safe_psql($db, $rows), $shown, "$threshold: counters as they were, after a crash");
 	is( numbers($db, "SELECT hilo_next_number('orders') > 32 UNION ALL SELECT hilo_next_number('inner') > 32"),
 		't,t',
 		"$threshold: no number twice");

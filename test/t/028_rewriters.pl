@@ -1,14 +1,7 @@
 # Programs that rewrite a table while it is in use cannot see changes in place: they refuse our tables, and no number repeats whatever they try.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('rewriters');
 my $libdir = $node->config_data('--pkglibdir');
@@ -18,8 +11,7 @@ my $squeeze = -e "$libdir/pg_squeeze.so";
 
 $node->init(allows_streaming => 'logical');
 $node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'pg_squeeze'})
-  if $squeeze;
+$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'pg_squeeze'}) if $squeeze;
 $node->start;
 my $version = $node->safe_psql('postgres', 'SHOW server_version_num');
 
@@ -95,11 +87,7 @@ sub rewrite_in_use
 	return;
 }
 
-sub storage
-{
-	my ($table) = @_;
-	return value("SELECT pg_relation_filenode('$table')");
-}
+sub storage { return value("SELECT pg_relation_filenode('$_[0]')"); }
 
 #
 # Online rewriters
@@ -117,8 +105,7 @@ sub refuses
 			my $said = $run->($table);
 			if ($table eq 'public.users')
 			{
-				isnt(storage($table), $before, "$tool rewrites an ordinary table")
-				  or diag($said);
+				isnt(storage($table), $before, "$tool rewrites an ordinary table") or diag($said);
 				next;
 			}
 			like($said, $message, "$tool refuses $table");

@@ -1,14 +1,7 @@
 # Shown is spent, for identities and server-side ids: none comes back after kill -9 of the whole server, and what an answer shows is on disk before, whatever synchronous_commit says.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use List::Util qw(sum);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # HILO_KILLS chooses how often each server is killed, HILO_SHOWN after how many lines of each client.
 my $CLIENTS = 6;
@@ -41,56 +34,34 @@ my @draws = (
 	"SELECT n, next_identity_for(n) FROM (VALUES ('new_' || :round || '_%d')) v(n);",
 );
 
-# Add the numbers in the lines to %$seen; returns those that were there before,
-# and those that a search should not have given.
-sub repeats
+# What a line shows; a number that a search should not have given is another one.
+sub shown
 {
-	my ($seen, @lines) = @_;
-	my @bad;
+	my ($line) = @_;
+	my $free = $line =~ s/^free\|//;
+	my ($name, $number) = $line =~ m,^[abc/]+/(\d{19})-A$, ? ('server-side', $1 + 0) : $line =~ m,^(\w+)[/|](\d+)$, ? ($1, $2) : return;
 
-	for my $line (@lines)
-	{
-		my $free = $line =~ s/^free\|//;
-		my ($name, $number) =
-		  $line =~ m,^[abc/]+/(\d{19})-A$, ? ('server-side', $1 + 0)
-		  : $line =~ m,^(\w+)[/|](\d+)$, ? ($1, $2)
-		  : die "unexpected line in a client's log: $line";
-		push @bad, "$name $number" if $seen->{$name}{$number}++;
-		push @bad, "taken: $name $number" if $free && $number % 3 == 0;
-	}
-	return @bad;
+	return ($name, $number, $free && $number % 3 == 0 ? $number : ());
 }
 
-my @scripts = map { client_script("$dir/client.$_.sql", $_, $STATEMENTS, @draws) }
-  0 .. $CLIENTS - 1;
+my @scripts = map { client_script("$dir/client.$_.sql", $_, $STATEMENTS, @draws) } 0 .. $CLIENTS - 1;
 
 #
 # synchronous_commit = on
 #
 my $node = crash_server('on', "synchronous_commit = on\n", $set_up);
-my (%seen, @repeats);
-for my $round (1 .. $ROUNDS)
-{
-	@repeats = repeats(\%seen,
-		crash_round($node, $round, "$dir/on", $LEAST, @scripts));
-	last if @repeats;
-}
-is("@repeats", '', "$ROUNDS times kill -9: no number came twice, none was a document's");
-note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %seen) . ' numbers, ' . @repeats . ' repeats');
-cmp_ok(scalar(keys %{ $seen{$_} }), '>=', $ROUNDS * $CLIENTS * $LEAST / 18,
-	"many numbers were drawn: $_")
+my ($seen, $repeats) = crash_rounds($node, $ROUNDS, "$dir/on", $LEAST, \@scripts, \&shown);
+is("@$repeats", '', "$ROUNDS times kill -9: no number came twice, none was a document's");
+cmp_ok(scalar(keys %{ $seen->{$_} }), '>=', $ROUNDS * $CLIENTS * $LEAST / 18, "many numbers were drawn: $_")
   for 'users', 'orders', 'accounts', 'server-side';
-cmp_ok(scalar(grep { /^new_/ } keys %seen), '>=', $ROUNDS, 'and many first ones');
+cmp_ok(scalar(grep { /^new_/ } keys %$seen), '>=', $ROUNDS, 'and many first ones');
 
 # What is stored agrees with what was shown, and nothing is broken.
 $node->start;
 my %value = map { split /=/ } split /\n/, $node->safe_psql('postgres', q{
 	SELECT name || '=' || value FROM hilo.identities
 	UNION ALL SELECT 'server-side=' || max FROM hilo.hilo WHERE collection = '|'});
-my @behind = grep {
-	my $name = $_;
-	grep { $_ > ($value{$name} // 0) } keys %{ $seen{$name} };
-} keys %seen;
+my @behind = grep { my $value = $value{$_} // 0; grep { $_ > $value } keys %{ $seen->{$_} } } keys %$seen;
 is("@behind", '', 'no stored value is behind a number shown');
 whole_ok($node);
 $node->stop;
@@ -99,14 +70,8 @@ $node->stop;
 # synchronous_commit = off waits for no standby, but for the disk
 #
 $node = crash_server('off', "synchronous_commit = off\n", $set_up);
-my (%before, $back);
-for my $round (1 .. $ROUNDS)
-{
-	$back = repeats(\%before, crash_round($node, $round, "$dir/off", $LEAST, @scripts));
-	last if $back;
-}
-is($back, 0, 'synchronous_commit = off: no number comes back after kill -9');
-note("$ROUNDS kills, " . sum(map { scalar keys %$_ } values %before) . " numbers, $back repeats");
+(undef, $repeats) = crash_rounds($node, $ROUNDS, "$dir/off", $LEAST, \@scripts, \&shown);
+is("@$repeats", '', 'synchronous_commit = off: no number comes back after kill -9');
 
 #
 # What reaches the disk before the answer
@@ -128,20 +93,11 @@ SKIP:
 		$session->query("SELECT hilo_number('a/1'), next_identity('x'), next_server_side_id('x/')");
 		$session->query('BEGIN');
 		$trace->events($session, "hilo_number('a/1')");
-		for ("next_identity('x')", "next_server_side_id('x/')", "next_server_side_id('y/')",
-			"next_identity('new_$synchronous_commit')")
+		for ("next_identity('x')", "next_server_side_id('x/')", "next_server_side_id('y/')", "next_identity('new_$synchronous_commit')")
 		{
 			# The first record of an identity covers the next numbers, too.
-			if (/new_/)
-			{
-				like($trace->events($session, $_), qr/^W+(?:W|S)*SA$/,
-					"$_, synchronous_commit = $synchronous_commit: write, sync, answer");
-			}
-			else
-			{
-				is($trace->events($session, $_), 'A',
-					"$_, synchronous_commit = $synchronous_commit: logged ahead, so answer at once");
-			}
+			my ($events, $what) = /new_/ ? (qr/^W+(?:W|S)*SA$/, 'write, sync, answer') : (qr/^A$/, 'logged ahead, so answer at once');
+			like($trace->events($session, $_), $events, "$_, synchronous_commit = $synchronous_commit: $what");
 		}
 		$session->query('ROLLBACK');
 		$session->finish;

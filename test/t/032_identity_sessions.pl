@@ -1,38 +1,17 @@
 # Promises 1 and 3 for identities, free identities and server-side ids: sixteen sessions at once, on new names, and against documents inserted by hand.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $SESSIONS = 16;
 
-my $node = PostgreSQL::Test::Cluster->new('sessions');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-max_connections = 60
-autovacuum = off
-log_statement = none
-});
-$node->start;
-$node->safe_psql('postgres', q{
+my $node = server('sessions', "max_connections = 60\nautovacuum = off\nlog_statement = none\n", q{
 	CREATE EXTENSION hilo;
 	CREATE UNLOGGED TABLE drawn (session int, name text, number bigint, nth int);
 });
 
-# Run statements in $count sessions that start at the same moment; $statement->($session)
-# is what a session runs.  Returns the errors.
-sub draw_at_once
-{
-	my ($count, $statement) = @_;
-	return at_once(map { [ $node, $statement->($_) ] } 1 .. $count);
-}
+# Run statements in $count sessions that start at the same moment, each what $statement->($session) says; the errors.
+sub draw_at_once { my ($count, $statement) = @_; return at_once(map { [ $node, $statement->($_) ] } 1 .. $count); }
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 

@@ -1,18 +1,10 @@
 # Promise 1 for identities and server-side ids, and what is bound stays bound: through dump and restore, after dropped columns, after renames when it was bound again, onto identities that are there already, and through pg_upgrade.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('dump');
-$node->init;
-$node->start;
+my $node = server('dump');
 
 sub sql
 {
@@ -100,9 +92,7 @@ sql('source', qq{
 });
 
 # Binding → the free number that its documents leave; none is drawn.
-my %free = (
-	users => 11, renamed => 21, shifted => 31, moved => 41, $literal => 51,
-	parts => 61);
+my %free = (users => 11, renamed => 21, shifted => 31, moved => 41, $literal => 51, parts => 61);
 
 # A binding names what it was told: after a rename it is told again.
 my $bindings = q{SELECT * FROM hilo.binding ORDER BY collection};
@@ -111,8 +101,7 @@ sql('source', q{SELECT hilo.unbind('renamed'), hilo.unbind('moved');
 my $before = sql('source', $bindings);
 like($before, qr/^renamed\|public\|is named Otherwise\|key\|/m, 'bound again after a rename');
 like($before, qr/^moved\|archive\|moved\|id\|/m, 'and after SET SCHEMA');
-my $identities =
-  q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo.identities};
+my $identities = q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo.identities};
 my $all = qq{$name 5, drawn 2, ends in a separator/| 6, higher 1000, lower 10, only here 77};
 is(sql('source', $identities), $all, 'identities of the source');
 

@@ -1,19 +1,10 @@
 # A table that is attached to its sequence meets no id, whatever is done to it: dumped alone and restored, in one transaction too, beside an older counter, dropped and made again, restarted, loaded as a schema, given partitions that bring rows along.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('restore');
-$node->init;
-$node->append_conf('postgresql.conf', "wal_level = minimal\nmax_wal_senders = 0\nautovacuum = off\n");
-$node->start;
+my $node = server('restore', "wal_level = minimal\nmax_wal_senders = 0\nautovacuum = off\n");
 
 sub sql
 {

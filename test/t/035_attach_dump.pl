@@ -1,24 +1,12 @@
 # What is attached or bound stays so in every copy that pg_dump makes, whole or in part: the next insert meets no id, without an error; and hilo.detach() leaves nothing in a dump.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('dump');
-$node->init;
-$node->start;
+my $node = server('dump');
 
-sub sql
-{
-	my ($db, $query) = @_;
-	return $node->safe_psql($db, $query);
-}
+sub sql { return $node->safe_psql(@_); }
 
 my $odd = q{"My ""Sch.ema"."it's a \\ ta.ble"};
 sql('postgres', 'CREATE DATABASE source; CREATE ROLE boss LOGIN');

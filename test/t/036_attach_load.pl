@@ -1,31 +1,12 @@
 # A table of a million rows with a serial column is attached while eight clients insert: all wait no longer than for the lock, none fails but by an id that another one gives by hand at the same moment, and no id comes twice.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $CLIENTS = 8;
-my $node = PostgreSQL::Test::Cluster->new('attach');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-autovacuum = off
-fsync = off
-max_wal_size = 2GB
-log_statement = none
-});
-$node->start;
+my $node = server('attach', "autovacuum = off\nfsync = off\nmax_wal_size = 2GB\nlog_statement = none\n");
 
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(q{
 	CREATE EXTENSION hilo;

@@ -1,44 +1,31 @@
 # Whatever a session knows is as old as the generation before it was read: no message is missed, and none makes it look at more than what may have changed.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # At a failure point of the kind "wait" a session makes the file "here", and goes on
 # when the file "go" is there.  Of the kind "hear" it accepts messages before it goes on.
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $libdir = build_variant("$dir/points", sub {
 	my ($tree) = @_;
-	my $file = "$tree/src/failure_point.h";
-	my $source = slurp_file($file);
-
-	$source =~ s{^(\twhile \(hilo_failure_is_wanted\(name, "wait"\))\)$}{
-		"\tbool\t\thear = hilo_failure_is_wanted(name, \"hear\");\n\n"
-		. "\tif (hear || hilo_failure_is_wanted(name, \"wait\"))\n\t\tclose(open(\"$dir/here\", O_CREAT | O_WRONLY, 0600));\n"
-		. "\twhile ((hear || hilo_failure_is_wanted(name, \"wait\")) && access(\"$dir/go\", F_OK) != 0)"}me
-	  or die 'no wait in failure_point.h';
-	$source =~ s{(pg_usleep\(1000\);\n\t\}\n)}{$1\tif (hear)\n\t\tAcceptInvalidationMessages();\n} or die 'no end of it';
-	$source =~ s{^#include <signal.h>$}{#include <fcntl.h>\n#include <signal.h>}m or die 'no include';
-	$source =~ s{^#include "miscadmin.h"$}{#include "miscadmin.h"\n#include "utils/inval.h"}m or die 'no other include';
-	unlink $file;
-	append_to_file($file, $source);
+	rewrite("$tree/src/failure_point.h", sub {
+		s{^(\twhile \(hilo_failure_is_wanted\(name, "wait"\))\)$}{
+			"\tbool\t\thear = hilo_failure_is_wanted(name, \"hear\");\n\n"
+			. "\tif (hear || hilo_failure_is_wanted(name, \"wait\"))\n\t\tclose(open(\"$dir/here\", O_CREAT | O_WRONLY, 0600));\n"
+			. "\twhile ((hear || hilo_failure_is_wanted(name, \"wait\")) && access(\"$dir/go\", F_OK) != 0)"}me
+		  or die 'no wait in failure_point.h';
+		s{(pg_usleep\(1000\);\n\t\}\n)}{$1\tif (hear)\n\t\tAcceptInvalidationMessages();\n} or die 'no end of it';
+		s{^#include <signal.h>$}{#include <fcntl.h>\n#include <signal.h>}m or die 'no include';
+		s{^#include "miscadmin.h"$}{#include "miscadmin.h"\n#include "utils/inval.h"}m or die 'no other include';
+	});
 }, 'PROFILE=-DHILO_FAILURE_POINTS -Wno-declaration-after-statement');
 
-my $node = PostgreSQL::Test::Cluster->new('generations');
-$node->init;
-$node->append_conf('postgresql.conf', <<"SETTINGS");
+my $node = server('generations', <<"SETTINGS", 'CREATE EXTENSION hilo');
 dynamic_library_path = '$libdir:\$libdir'
 autovacuum = off
 hilo.debug_range_size = 4
 hilo.max_range_size = 4
 SETTINGS
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
 
 #
 # A count that begins anew while a session is getting a range

@@ -1,11 +1,7 @@
 # Promise 6: behind a pooler, 1,000 clients that draw once each and are reset use no more than a range per server connection beyond what they have drawn; a sequence with a cache as large is measured beside it.
-use strict;
-use warnings;
-
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use Time::HiRes qw(usleep);
 
 my $CLIENTS = 8;
@@ -14,29 +10,17 @@ my $SERVERS = 4;    # connections from the pooler to the server
 my $RANGE = 32;
 
 # An ordinary user's PATH may not have it.
-my ($program) =
-  grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
+my ($program) = grep { -x } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin';
 plan skip_all => 'there is no pgbouncer' unless $program;
 
-my $node = PostgreSQL::Test::Cluster->new('pooled');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->start;
-
 # Ranges that do not grow, to compare with a cache that does not.
-$node->safe_psql('postgres', qq{
-	CREATE EXTENSION hilo;
-	ALTER DATABASE postgres SET hilo.max_range_size = $RANGE});
+my $node = server('pooled', 'autovacuum = off', "CREATE EXTENSION hilo; ALTER DATABASE postgres SET hilo.max_range_size = $RANGE");
 
 my $user = getpwuid($>);
 my $folder = PostgreSQL::Test::Utils::tempdir_short();
 my $bouncer;
 
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # Start the pooler; it listens on a socket in a folder of its own only.
 sub start_pooler
@@ -164,29 +148,16 @@ sub is_left
 }
 
 my %modes = (
-	session => {
-		settings => ['pool_mode = session'],
-		queries => 'prepared',
-		sequence_loses => 1,
-	},
-	transaction => {
-		settings => ['pool_mode = transaction'],
-		queries => 'extended',
-		sequence_loses => 0,
-	},
-	transaction_reset => {
-		settings => [ 'pool_mode = transaction', 'server_reset_query_always = 1' ],
-		queries => 'extended',
-		sequence_loses => 1,
-	});
+	session => { settings => ['pool_mode = session'], queries => 'prepared', sequence_loses => 1 },
+	transaction => { settings => ['pool_mode = transaction'], queries => 'extended', sequence_loses => 0 },
+	transaction_reset => { settings => [ 'pool_mode = transaction', 'server_reset_query_always = 1' ], queries => 'extended', sequence_loses => 1 });
 foreach my $mode (sort keys %modes)
 {
 	create_table($mode);
 	start_pooler(@{ $modes{$mode}{settings} });
 	come_and_go($mode, '-M', $modes{$mode}{queries});
 	my ($by_hilo, $by_sequence, $servers) = waste($mode);
-	cmp_ok($by_hilo, '<', $RANGE * $servers,
-		"$mode: less than a range of each connection is unused");
+	cmp_ok($by_hilo, '<', $RANGE * $servers, "$mode: less than a range of each connection is unused");
 	if ($modes{$mode}{sequence_loses})
 	{
 		is($by_sequence, ($RANGE - 1) * $SESSIONS,

@@ -1,12 +1,7 @@
 # JDBC (getGeneratedKeys) and Hibernate insert into attached tables beside an installed hilo; Hibernate's own counters, by table and by sequence, go on beside the collections that take over from them, as doc/from-hi-lo.md says.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # The statements that the page gives for a table of Hibernate.
 my ($switch) = grep { /CREATE FUNCTION hibernate_block/ } slurp_file('doc/from-hi-lo.md') =~ /^```sql\n(.*?)^```$/gms;

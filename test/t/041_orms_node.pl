@@ -1,11 +1,7 @@
 # Sequelize, TypeORM, Kysely, MikroORM, Drizzle and Prisma insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use Test::More;
 
 my $folder = clients_folder();
 if (install_packages())

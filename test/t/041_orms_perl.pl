@@ -1,11 +1,7 @@
 # DBIx::Class, by classes that its Loader makes, inserts into attached tables, and empties, dumps and drops all tables that it finds, beside an installed hilo.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use Test::More;
 
 clients_folder();
 orm_ok('dbix_class', [qw(/usr/bin/perl dbix_class.pl)], without => ['synchronize'], also => [ sequences => "orders: orders_id_seq\norders: auto increment" ])

@@ -1,12 +1,7 @@
 # Laravel's Eloquent and Doctrine insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo; PDO's lastInsertId() is the id.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 clients_folder();
 my $has_pdo = available('PDO', qw(php -r), 'new ReflectionExtension("pdo_pgsql");');

@@ -1,11 +1,7 @@
 # ActiveRecord of Rails (fixtures, schema.rb, structure.sql) and Sequel insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use Test::More;
 
 clients_folder();
 

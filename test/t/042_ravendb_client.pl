@@ -1,42 +1,19 @@
 # RavenDB's own client, through the bridge of test/clients/ravendb, stores documents with ids of all kinds: they are those that RavenDB's manual prints.
-use strict;
-use warnings;
-
-use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
 
-my $folder = PostgreSQL::Test::Utils::tempdir();
-PostgreSQL::Test::RecursiveCopy::copypath('test/clients/ravendb', "$folder/ravendb");
+my $folder = clients_folder();
 chdir "$folder/ravendb" or die "$folder/ravendb: $!";
-my ($npm_out, $npm_err) = ('', '');
-my $installed = IPC::Run::run(
-	[
-		qw(npm install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund
-		  --fetch-retries=1 --fetch-timeout=60000)
-	],
-	'<', '/dev/null', '>', \$npm_out, '2>', \$npm_err,
-	IPC::Run::timeout($TIMEOUT));
-# Without installing there may be no way to do so.
-SKIP:
-{
-	skip 'npm does not get the packages: ' . ($npm_err =~ /^npm (?:ERR!|error) (.*)/m)[0], 1
-	  if !$installed && ($ENV{HILO_INSTALL} // '') eq 'no';
-	ok($installed, 'npm installs packages') or diag($npm_out, $npm_err);
-}
-unless ($installed)
+if (!install_packages())
 {
 	done_testing();
 	exit;
 }
 
-my $node = PostgreSQL::Test::Cluster->new('ravendb');
-$node->init;
-$node->append_conf('postgresql.conf', 'hilo.max_range_size = 1048576');
-$node->start;
+my $node = server('ravendb', 'hilo.max_range_size = 1048576');
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # One table, as ids are unique in a database of RavenDB, over all collections.

@@ -1,14 +1,9 @@
 # The owner of a database, not a superuser, creates the extension, and gets the rights to draw, attach, bind, configure and seed, and no others: whatever is put in the way of the script, which a superuser runs, and of its tables.
-use strict;
-use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
-my $node = PostgreSQL::Test::Cluster->new('owner');
-$node->init;
-$node->start;
+my $node = server('owner');
 
 sub sql
 {

@@ -1,14 +1,9 @@
 # Every form of dump and restore, by the owner of the database and by a superuser: the next insert into a table that is attached, or bound to a collection, meets no id and gives no error.
-use strict;
-use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
-
-my $node = PostgreSQL::Test::Cluster->new('forms');
-$node->init;
-$node->start;
+my $node = server('forms');
 my $dir = PostgreSQL::Test::Utils::tempdir;
 
 sub sql
@@ -63,11 +58,7 @@ foreach my $by ('boss', 'super')
 		$node->command_ok([ 'pg_dump', as($by), @{ $dumps{$kind} }, '-f', "$dir/$by.$kind", 'source' ], "pg_dump @{ $dumps{$kind} } by $by");
 		# What has to do with schema public, which is there.
 		next unless $kind =~ /^public/;
-		my $text = slurp_file("$dir/$by.$kind");
-		$text =~ s/^(?:(?:CREATE|ALTER|COMMENT ON) SCHEMA public|(?:GRANT|REVOKE) .* SCHEMA public).*\n//mg;
-		open my $file, '>', "$dir/$by.$kind" or die $!;
-		print $file $text;
-		close $file;
+		rewrite("$dir/$by.$kind", sub { s/^(?:(?:CREATE|ALTER|COMMENT ON) SCHEMA public|(?:GRANT|REVOKE) .* SCHEMA public).*\n//mg });
 	}
 }
 

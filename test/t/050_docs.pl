@@ -26,17 +26,11 @@
 # lines do not count.  A ```text that follows none of these is a drawing, and blocks of other kinds are files.
 #
 # HILO_DOCS_PAUSE is for how many seconds the reader pauses before each block: ranges grow and shrink with time.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
 use File::Basename;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;
 my $PAUSE = $ENV{HILO_DOCS_PAUSE} // 0;
@@ -405,8 +399,7 @@ foreach my $page (@pages, 'src/README.md', glob('test/*.md'), glob('test/*/*.md'
 		$link = ".github/workflows/$1" if $page eq 'README.md' && $link =~ m{^\.\./\.\./actions/workflows/([^/]+)(?:/badge\.svg)?$};
 		my ($file, $anchor) = $link =~ /^([^#]*)(?:#(.*))?$/;
 		my $path = $file eq '' ? $page : dirname($page) . "/$file";
-		push @broken, $link
-		  unless -e $path && (!defined $anchor || grep { $_ eq $anchor } anchors_of($path));
+		push @broken, $link unless -e $path && (!defined $anchor || grep { $_ eq $anchor } anchors_of($path));
 	}
 	is("@broken", '', "$page: links lead somewhere");
 }

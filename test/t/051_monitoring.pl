@@ -1,19 +1,14 @@
 # What doc/monitoring promises: its queries run as a member of pg_monitor, and give the metrics that they name; alerts and
 # dashboard use metrics that there are; each alert fires, and only when it should.  Where the programs are installed, with
 # prometheus-postgres-exporter, prometheus-sql-exporter on two databases, and promtool.
-use strict;
-use warnings;
-
+use FindBin;
+use lib $FindBin::RealBin;
+use HiloTest;
 use HTTP::Tiny;
 use JSON::PP;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $folder = 'doc/monitoring';
-my $node = PostgreSQL::Test::Cluster->new('monitoring');
-$node->init;
-$node->start;
+my $node = server('monitoring');
 
 # One database, and another one.
 $node->safe_psql('postgres', 'CREATE DATABASE other');

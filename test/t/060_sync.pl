@@ -1,19 +1,9 @@
 # hilo.sync() reads the end of an index, and visits a million dead entries there once, a draw that looks for a free number few of them; it ends when it is cancelled or out of time.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('sync');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\n");
-$node->start;
-$node->safe_psql('postgres', q{
+my $node = server('sync', "autovacuum = off\n", q{
 	CREATE EXTENSION hilo;
 	SET client_min_messages = warning;
 	CREATE TABLE parcels (id bigint PRIMARY KEY DEFAULT hilo_next_number('parcels'));
@@ -81,12 +71,8 @@ is($session->query_safe(q{SET lock_timeout = '100ms'; SELECT counter, now, resul
 	'all tables: one that is locked does not keep the others back');
 $session->query('SET lock_timeout = 0');
 $session->start(q{SELECT hilo.sync('counted')});
-wait_until('it waits', sub {
-	$node->safe_psql('postgres', 'SELECT wait_event_type FROM pg_stat_activity WHERE pid = ' . $session->pid) eq 'Lock';
-});
-is($node->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $session->pid . ')'), 't', 'cancelled');
-my (undef, $err) = $session->result;
-like($err, qr/canceling statement due to user request/, 'cancelled: it ends');
+$session->waits_for($node, 'Lock');
+like(($session->cancel($node))[1], qr/canceling statement due to user request/, 'cancelled: it ends');
 $locker->query_safe('ROLLBACK');
 
 $node->stop;

@@ -1,13 +1,7 @@
 # A physical standby takes over and the old primary comes back as its standby, in both directions, by a clean switch-over and after kill -9 with pg_rewind: no number is shown twice.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $CLIENTS = 4;
 my $LEAST = 40;
@@ -51,7 +45,7 @@ sub counters
 		'SELECT collection, max + ahead, max_value, epoch, home, flags, node_tag FROM hilo.hilo ORDER BY collection');
 }
 
-sub wait_for_standbys
+sub ask_for_standbys
 {
 	my ($node, $names) = @_;
 
@@ -67,7 +61,7 @@ sub follow
 
 	$standby->enable_streaming($primary);
 	$standby->start;
-	wait_for_standbys($primary, '*');
+	ask_for_standbys($primary, '*');
 	$primary->poll_query_until('postgres',
 		q{SELECT count(*) = 1 AND bool_and(sync_state = 'sync') FROM pg_stat_replication})
 	  or die 'the standby does not follow';
@@ -75,20 +69,11 @@ sub follow
 	return;
 }
 
-my $first = PostgreSQL::Test::Cluster->new('first');
-$first->init(allows_streaming => 1);
-$first->append_conf('postgresql.conf', <<'SETTINGS');
-max_connections = 30
-autovacuum = off
-wal_log_hints = on
-wal_keep_size = 512MB
-SETTINGS
-$first->start;
-$first->safe_psql('postgres', q{
+my $first = server('first', "max_connections = 30\nautovacuum = off\nwal_log_hints = on\nwal_keep_size = 512MB\n", q{
 	CREATE EXTENSION hilo;
 	CREATE TABLE invoices (id bigserial PRIMARY KEY);
 	SELECT hilo.attach('invoices');
-});
+}, allows_streaming => 1);
 $first->backup('base');
 my $second = PostgreSQL::Test::Cluster->new('second');
 $second->init_from_backup($first, 'base');
@@ -102,7 +87,7 @@ sub switch_over
 
 	shown_until($from, $round, sub { $from->stop('fast') });
 	$to->promote;
-	wait_for_standbys($to, '');
+	ask_for_standbys($to, '');
 	follow($from, $to);
 	is(counters($from), counters($to), "$round: the new standby has the counters of the new primary");
 	return;
@@ -117,10 +102,10 @@ sub fail_over
 
 	shown_until($from, $round, sub { kill_server($from) });
 	$to->promote;
-	wait_for_standbys($to, '');
+	ask_for_standbys($to, '');
 	# pg_rewind takes the timeline from the last checkpoint.
 	$to->safe_psql('postgres', 'CHECKPOINT');
-	wait_for_standbys($from, '');
+	ask_for_standbys($from, '');
 	$from->start;
 	$from->safe_psql('postgres', q{
 		SELECT hilo.seed('orders', hilo_next_number('orders') + 100000);
@@ -131,13 +116,11 @@ sub fail_over
 	});
 	$from->stop('fast');
 
-	my $conf = $from->data_dir . '/postgresql.conf';
-	my $saved = slurp_file($conf);
+	my $saved = slurp_file($from->data_dir . '/postgresql.conf');
 	command_ok([ $from->installed_command('pg_rewind'), '--target-pgdata', $from->data_dir,
 			'--source-server', $to->connstr('postgres'), '--no-sync' ],
 		"$round: the old primary is rewound");
-	unlink $conf;
-	append_to_file($conf, $saved);
+	rewrite($from->data_dir . '/postgresql.conf', sub { $_ = $saved });
 	follow($from, $to);
 	is(counters($from), counters($to), "$round: it has the counters of the new primary, and none of its own claims");
 	return;

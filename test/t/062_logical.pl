@@ -1,41 +1,14 @@
 # Logical replication: after a switch-over hilo.sync() goes on above all rows that came, there and back; nodes that write at the same time, with tags or bands of their own, never collide.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my %nodes = map { $_ => PostgreSQL::Test::Cluster->new("node_$_") } qw(A B);
-foreach my $tag (sort keys %nodes)
-{
-	$nodes{$tag}->init(allows_streaming => 'logical');
-	$nodes{$tag}->append_conf('postgresql.conf', "max_connections = 40\nautovacuum = off\nhilo.node_tag = '$tag'");
-	$nodes{$tag}->start;
-}
+my %nodes = map { $_ => server("node_$_", "max_connections = 40\nautovacuum = off\nhilo.node_tag = '$_'\n", '', allows_streaming => 'logical') } qw(A B);
 my ($one, $other) = @nodes{qw(A B)};
 
 sub on_both { my ($sql) = @_; $_->safe_psql('postgres', $sql) foreach $one, $other; return; }
 
-# $to gets what is published on $from.
-sub subscribe
-{
-	my ($to, $from, $name, $options) = @_;
-
-	$to->safe_psql('postgres', "CREATE SUBSCRIPTION $name CONNECTION '"
-		  . $from->connstr . " dbname=postgres' PUBLICATION $name WITH ($options)");
-	$to->wait_for_subscription_sync($from, $name);
-	return;
-}
-
-sub errors_of
-{
-	my ($node, $offset) = @_;
-	return join("\n", grep { /ERROR|FATAL|PANIC/ } split(/\n/, substr(slurp_file($node->logfile), $offset)));
-}
+sub errors_of { my ($node, $offset) = @_; return join("\n", slurp_file($node->logfile, $offset) =~ /.*(?:ERROR|FATAL|PANIC).*/g); }
 
 # Clients insert at the same time; returns the errors.
 sub insert_at_once

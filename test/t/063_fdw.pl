@@ -1,21 +1,9 @@
 # A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; what cannot be looked at there is said.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my ($coordinator, @members) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator member0 member1 member2);
-foreach my $node ($coordinator, @members)
-{
-	$node->init;
-	$node->append_conf('postgresql.conf', "max_connections = 30\nautovacuum = off\nlog_statement = all");
-	$node->start;
-}
+my ($coordinator, @members) = map { server($_, "max_connections = 30\nautovacuum = off\nlog_statement = all\n") } qw(coordinator member0 member1 member2);
 
 # The members have no extension: a default of theirs would show.
 $coordinator->safe_psql('postgres', q{
@@ -71,11 +59,7 @@ sub insert_all
 }
 
 # Four clients at once; returns the errors.
-sub insert_by_clients
-{
-	my ($table) = @_;
-	return at_once(([ $coordinator, insert_all($table) ]) x 4);
-}
+sub insert_by_clients { return at_once(([ $coordinator, insert_all($_[0]) ]) x 4); }
 
 # The statements that a member got.
 sub inserts_at

@@ -1,30 +1,15 @@
 # Promise 12 on a node of a Citus cluster, imitated: a Citus worker draws nothing that other nodes may draw, and hears at once that it has become one.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # The catalog of Citus that says what a node is.
-my ($coordinator, $worker) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator worker);
-my $group = 0;
-foreach my $node ($coordinator, $worker)
-{
-	$node->init;
-	$node->append_conf('postgresql.conf', 'autovacuum = off');
-	$node->start;
-	$node->safe_psql('postgres', qq{
-		CREATE EXTENSION hilo;
-		SET allow_system_table_mods = on;
-		CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL PRIMARY KEY);
-		INSERT INTO pg_catalog.pg_dist_local_group VALUES ($group);
-	});
-	$group++;
-}
+my ($coordinator, $worker) = map { server($_ ? 'worker' : 'coordinator', 'autovacuum = off', qq{
+	CREATE EXTENSION hilo;
+	SET allow_system_table_mods = on;
+	CREATE TABLE pg_catalog.pg_dist_local_group (groupid int NOT NULL PRIMARY KEY);
+	INSERT INTO pg_catalog.pg_dist_local_group VALUES ($_);
+}) } 0, 1;
 
 # As Citus does, tell all sessions.
 sub set_group
@@ -66,14 +51,10 @@ like(outcome_of($worker, q{SET hilo.node_tag = 'W1'; SELECT next_server_side_id(
 $worker->safe_psql('postgres', q{ALTER DATABASE postgres SET hilo.node_tag = 'W1'});
 like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'nor one of the database');
 $worker->safe_psql('postgres', q{ALTER DATABASE postgres RESET hilo.node_tag});
-$worker->append_conf('postgresql.conf', "hilo.node_tag = 'W1'");
-$worker->reload;
-$worker->poll_query_until('postgres', q{SELECT current_setting('hilo.node_tag')}, 'W1') or die 'not reloaded';
+configure($worker, 'hilo.node_tag' => 'W1');
 like($worker->safe_psql('postgres', q{SELECT next_server_side_id('a/')}), qr/-W1$/, 'one in postgresql.conf does');
 like(outcome_of($worker, q{SET hilo.node_tag = 'W2'; SELECT next_server_side_id('a/')}), qr/^55000/, 'unless a session sets another one');
-$worker->adjust_conf('postgresql.conf', 'hilo.node_tag', "'A'");
-$worker->reload;
-$worker->poll_query_until('postgres', q{SELECT current_setting('hilo.node_tag')}, 'A') or die 'not reloaded';
+configure($worker, 'hilo.node_tag' => 'A');
 like(outcome_of($worker, q{SELECT next_server_side_id('a/')}), qr/^55000/, 'the tag of all does not');
 
 $_->stop foreach $coordinator, $worker;

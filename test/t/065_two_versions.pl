@@ -2,18 +2,12 @@
 #
 # Takes a server of an older version, with the files to build for it: that of
 # HILO_OLDER_PG_CONFIG, or the oldest that Debian's packages have put here.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
 use Cwd;
 use File::Basename qw(dirname);
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 sub config_of
 {
@@ -170,10 +164,8 @@ foreach my $mode ('copy', 'link', $version >= 18 ? 'swap' : ())
 	is($new->safe_psql('postgres', q{INSERT INTO attached DEFAULT VALUES RETURNING number}), 2, "$mode: an attached table goes on");
 	is($new->safe_psql('postgres', q{SELECT hilo_next_number('limited'), hilo_next_number('limited'), hilo_next_number('gone'), hilo_next_number('many300') > 1}),
 		'41|42|1|t', "$mode: limits hold, what was dropped begins anew");
-	my (undef, undef, $err) = $new->psql('postgres', q{SELECT hilo_next_number('limited')});
-	like($err, qr/collection "limited" has no numbers left/, "$mode: up to the limit");
-	(undef, undef, $err) = $new->psql('postgres', 'DELETE FROM hilo.hilo');
-	like($err, qr/cannot delete from table "hilo\.hilo" by hand/, "$mode: the guards are there");
+	like(message_of($new, 'postgres', q{SELECT hilo_next_number('limited')}), qr/collection "limited" has no numbers left/, "$mode: up to the limit");
+	like(message_of($new, 'postgres', 'DELETE FROM hilo.hilo'), qr/cannot delete from table "hilo\.hilo" by hand/, "$mode: the guards are there");
 	$new->stop('immediate');
 	$new->start;
 	is(shown_again($after, show_numbers($new, 40)), '', "$mode: nor after a crash");
@@ -200,14 +192,12 @@ foreach my $node (values %node)
 	});
 }
 
-sub subscribe
+sub publish
 {
 	my ($to, $from, $name, $tables) = @_;
 
 	$from->safe_psql('postgres', "CREATE PUBLICATION $name FOR TABLE $tables");
-	$to->safe_psql('postgres', "CREATE SUBSCRIPTION $name CONNECTION '" . $from->connstr . " dbname=postgres' PUBLICATION $name");
-	$to->wait_for_subscription_sync($from, $name);
-	return;
+	return subscribe($to, $from, $name, 'copy_data = true');
 }
 
 my $insert = q{
@@ -222,7 +212,7 @@ foreach my $direction ([ $older, $version ], [ $version, $older ])
 	my $what = "from $direction->[0] to $direction->[1]";
 
 	$to->safe_psql('postgres', 'TRUNCATE orders, invoices');
-	subscribe($to, $from, "there_$direction->[0]", 'orders, invoices');
+	publish($to, $from, "there_$direction->[0]", 'orders, invoices');
 	$from->safe_psql('postgres', $insert);
 	$from->wait_for_catchup("there_$direction->[0]");
 	$to->safe_psql('postgres', "DROP SUBSCRIPTION there_$direction->[0]");
@@ -237,7 +227,7 @@ foreach my $direction ([ $older, $version ], [ $version, $older ])
 }
 
 # Both write; what comes from the other has its tag.
-subscribe($node{$version}, $node{$older}, 'tagged', 'notes');
+publish($node{$version}, $node{$older}, 'tagged', 'notes');
 $_->safe_psql('postgres', 'INSERT INTO notes SELECT FROM generate_series(1, 500)') foreach values %node;
 $node{$older}->wait_for_catchup('tagged');
 is($node{$version}->safe_psql('postgres', q{SELECT right(id, 2), count(*) FROM notes GROUP BY 1 ORDER BY 1}),

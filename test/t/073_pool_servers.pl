@@ -1,28 +1,17 @@
 # Promises 1 and 2: the pool brings no number back, whatever becomes of the server and of the database under it: databases
 # with an OID that was used before, standbys that must know of a number before it is shown, promotions; many connections at once.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('primary');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', <<"CONF");
+my $node = server('primary', <<"CONF", 'CREATE EXTENSION hilo; CREATE TABLE drawn (id bigint PRIMARY KEY)', allows_streaming => 1);
 shared_preload_libraries = 'hilo'
 autovacuum = off
 wal_keep_size = 1GB
 restart_after_crash = on
 max_connections = 100
 CONF
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE TABLE drawn (id bigint PRIMARY KEY)');
 
 # Draw so many numbers of 'x', each of which must be new, and leave.
 sub draw
@@ -80,14 +69,8 @@ $node->stop;
 $node->backup_fs_cold('cold');
 $node->start;
 $node->backup('hot');
-my @standbys;
-for my $backup (qw(cold hot))
-{
-	my $standby = PostgreSQL::Test::Cluster->new("standby_$backup");
-	$standby->init_from_backup($node, $backup, has_streaming => 1);
-	$standby->start;
-	push @standbys, $standby;
-}
+my @standbys = map { standby_of($node, "standby_$_", $_) } qw(cold hot);
+$_->start for @standbys;
 draw(70);
 $node->wait_for_catchup($_, 'replay', $node->lsn('insert')) for @standbys;
 $node->stop('immediate');
@@ -106,8 +89,7 @@ $node->start;
 draw(1);
 # What it has left was claimed while no session had to wait.
 # A copy in which the claim is not: the standby lags behind it.
-my $sync = PostgreSQL::Test::Cluster->new('sync');
-$sync->init_from_backup($node, 'hot', has_streaming => 1);
+my $sync = standby_of($node, 'sync', 'hot');
 my $admin = session($node, synchronous_commit => 'local');
 $admin->query(q{ALTER SYSTEM SET synchronous_standby_names = 'sync'});
 $admin->query('SELECT pg_reload_conf()');
@@ -117,17 +99,13 @@ $admin->query('CHECKPOINT');
 
 my $waiting = session($node);
 $waiting->start(q{SELECT hilo_next_number('x')});
-wait_until('a draw out of the pool waits for the standby', sub {
-	$admin->query('SELECT wait_event FROM pg_stat_activity WHERE pid = ' . $waiting->pid) eq 'SyncRep' });
-pass('a draw out of the pool waits for the standby');
+ok(eval { $waiting->waits_for($admin, 'SyncRep'); 1 }, 'a draw out of the pool waits for the standby');
 like($admin->query(q{SELECT hilo_next_number('x')}), qr/^\d+$/, 'one that need not wait does not');
 my $cancelled = session($node);
 $cancelled->start(q{SELECT hilo_next_number('x')});
-wait_until('another one waits', sub {
-	$admin->query('SELECT wait_event FROM pg_stat_activity WHERE pid = ' . $cancelled->pid) eq 'SyncRep' });
-$admin->query('SELECT pg_cancel_backend(' . $cancelled->pid . ')');
-my ($out, $err) = $cancelled->result;
-is($out . ($err =~ /ERROR:  (\w+)/ ? $1 : ''), '57014', 'and, cancelled, shows none');
+$cancelled->waits_for($admin, 'SyncRep');
+my ($out, $err) = $cancelled->cancel($admin);
+is($out . sqlstate_of($err), '57014', 'and, cancelled, shows none');
 my $cancelled_pid = $cancelled->pid;
 $cancelled->finish;
 wait_until('it has left', sub { !kill 0, $cancelled_pid });
@@ -148,8 +126,7 @@ $sync->stop;
 $node->start;
 $admin = session($node, synchronous_commit => 'local');
 $node->backup('again', backup_options => [ '--checkpoint', 'fast' ]);
-my $second = PostgreSQL::Test::Cluster->new('second');
-$second->init_from_backup($node, 'again', has_streaming => 1);
+my $second = standby_of($node, 'second', 'again');
 $second->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
 append_to_file($second->data_dir . '/postgresql.auto.conf', "synchronous_standby_names = ''\n");
 $second->start;

@@ -1,22 +1,12 @@
 # Promise 12, Unique everywhere, or refused: members draw from leases of a hub, each number once, or get an error.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $hub = hub_node('hub');
 my $never = hub_node('never');
 
-sub sql
-{
-	my ($node, $sql) = @_;
-	return $node->safe_psql('postgres', $sql);
-}
+sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
 
 # Numbers that come twice in these lists.
 sub repeats
@@ -183,9 +173,7 @@ is(error_of($first, 'postgres', qq{SET ROLE nobody; SELECT hilo_next_number('ord
 # The owner is no superuser.
 sql($hub, q{ALTER ROLE leaser PASSWORD 'secret'});
 my $hba = $hub->data_dir . '/pg_hba.conf';
-my $rest = slurp_file($hba);
-unlink $hba;
-append_to_file($hba, "local all leaser scram-sha-256\n$rest");
+rewrite($hba, sub { s/^/local all leaser scram-sha-256\n/ });
 $hub->reload;
 sql($never, q{CREATE ROLE owner; GRANT USAGE ON FOREIGN DATA WRAPPER postgres_fdw TO owner; GRANT EXECUTE ON FUNCTION hilo_hub.join TO owner});
 sql($never, "SET ROLE owner; " . hub_server('theirs', $hub) . q{ OPTIONS (user 'leaser')});
@@ -207,9 +195,7 @@ new_database($never, 'defaults', q{CREATE ROLE lucky; ALTER DEFAULT PRIVILEGES G
 is(error_of($never, 'defaults', "SET ROLE lucky; SELECT hilo_hub.$_"), '42501', "default privileges give no right to $_") for 'resume()', 'leave()', "lease('a', 1, 1, 1)";
 is(error_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), '', 'with the password it joins');
 is(error_of($never, 'postgres', q{SELECT hilo_next_number('orders')}), '', 'and the server draws');
-$rest = slurp_file($hba);
-unlink $hba;
-append_to_file($hba, "local all leaser trust\n$rest");
+rewrite($hba, sub { s/^/local all leaser trust\n/ });
 $hub->reload;
 wait_until('the hub trusts the role', sub { $never->psql('postgres', q{SELECT hilo_next_number('x' || clock_timestamp())}); 1 });
 is(error_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), '2F003', 'a hub that does not ask for it is refused');
@@ -261,8 +247,7 @@ configure($first, 'hilo_hub.timeout' => '1h');
 my $waits = session($first);
 $waits->start(q{SELECT hilo_next_number('hangs')});
 wait_until('the hub waits for the lock', sub { sql($hub, q{SELECT count(*) > 0 FROM pg_locks WHERE NOT granted}) eq 't' });
-sql($first, 'SELECT pg_cancel_backend(' . $waits->pid . ')');
-like(($waits->result)[1], qr/canceling statement/, 'a session that waits can be canceled');
+like(($waits->cancel($first))[1], qr/canceling statement/, 'a session that waits can be canceled');
 $locker->query_safe('ROLLBACK');
 cmp_ok($waits->query_safe(q{SELECT hilo_next_number('hangs')}), '>', 0, 'and draws when the hub answers again');
 $_->finish for $waits, $locker;

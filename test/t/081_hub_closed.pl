@@ -1,14 +1,8 @@
 # Promise 12: a hub that may not be the only one is closed until it is told to go on, for leases and its own draws; then no number comes twice.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::RecursiveCopy;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $draw = q{SELECT hilo_next_number('orders') FROM generate_series(1, 3000)};
 my $draw_more = q{SELECT hilo_next_number('orders') FROM generate_series(1, 9000)};
@@ -37,10 +31,8 @@ sub copied_node
 my %ways = (
 	'a lagging standby, promoted' => sub {
 		my ($hub, $lose) = @_;
-		my $standby = PostgreSQL::Test::Cluster->new($hub->name . '_standby');
+		my $standby = standby_of($hub, $hub->name . '_standby');
 
-		$hub->backup('b');
-		$standby->init_from_backup($hub, 'b', has_streaming => 1);
 		$standby->start;
 		$hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
 		$standby->stop;
@@ -97,8 +89,7 @@ my %ways = (
 my $count = 0;
 foreach my $way (sort keys %ways)
 {
-	my $hub = hub_node('hub' . ++$count, '', allows_streaming => 1);
-	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume()');
+	my $hub = open_hub('hub' . ++$count);
 	my $member = member_node("member$count", "hilo_hub.timeout = 3s\n", $hub);
 	my @drawn = map { $_->safe_psql('postgres', $draw) } $member, $hub;
 
@@ -107,7 +98,7 @@ foreach my $way (sort keys %ways)
 		# And a collection that the other one has not heard of.
 		push @drawn, map { $_->safe_psql('postgres', q{SELECT 'new' || hilo_next_number('new')}) } $member, $hub;
 	});
-	$member->safe_psql('postgres', q{ALTER SERVER hub OPTIONS (SET host '} . $other->host . q{', SET port '} . $other->port . q{')});
+	lead_to($member, $other);
 	like(outcome_of($other, "SELECT $_"), qr/^55000.*resume/s, "$way: closed for $_")
 	  for q{hilo_next_number('orders')}, q{hilo_next('unheard')}, q{next_identity('users')}, q{next_server_side_id('a/')}, q{hilo_reserve('orders', 5)},
 	  q{hilo_hub.lease('orders', 5, NULL, NULL)};
@@ -133,8 +124,7 @@ foreach my $way (sort keys %ways)
 # What the page does not promise: a standby that lacks numbers, resumed without skipping any
 #
 {
-	my $hub = hub_node('short', '', allows_streaming => 1);
-	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume()');
+	my $hub = open_hub('short');
 	my @drawn = $hub->safe_psql('postgres', $draw);
 	my $missing;
 	my $other = $ways{'a lagging standby, promoted'}->($hub, sub { push @drawn, $missing = $hub->safe_psql('postgres', $draw) });
@@ -150,11 +140,8 @@ foreach my $way (sort keys %ways)
 # A synchronous standby has all that was shown
 #
 {
-	my $hub = hub_node('sync', '', allows_streaming => 1);
-	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume()');
-	my $standby = PostgreSQL::Test::Cluster->new('sync_standby');
-	$hub->backup('b');
-	$standby->init_from_backup($hub, 'b', has_streaming => 1);
+	my $hub = open_hub('sync');
+	my $standby = standby_of($hub, 'sync_standby');
 	$standby->start;
 	configure($hub, synchronous_standby_names => '*');
 	my $member = member_node('sync_member', '', $hub);
@@ -163,7 +150,7 @@ foreach my $way (sort keys %ways)
 	kill_server($hub);
 	$standby->promote;
 	configure($standby, synchronous_standby_names => '');
-	$member->safe_psql('postgres', q{ALTER SERVER hub OPTIONS (SET host '} . $standby->host . q{', SET port '} . $standby->port . q{')});
+	lead_to($member, $standby);
 	$standby->safe_psql('postgres', 'SELECT hilo_hub.resume(0)');
 	push @drawn, map { $_->safe_psql('postgres', $draw_more) } $member, $standby, $member;
 	push @drawn, map { $_->safe_psql('postgres', q{SELECT 'new' || hilo_next_number('new')}) } $member, $standby;
@@ -176,8 +163,7 @@ foreach my $way (sort keys %ways)
 # Two servers that were resumed; another hub; a member's own failover
 #
 {
-	my $hub = hub_node('old', '', allows_streaming => 1);
-	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume()');
+	my $hub = open_hub('old');
 	my $member = member_node('loyal', "hilo_hub.lease_size = 1\n", $hub);
 	is($member->safe_psql('postgres', q{SELECT hilo_next_number('a')}), '1', 'leases of one number');
 	$hub->backup('b');
@@ -187,21 +173,20 @@ foreach my $way (sort keys %ways)
 	$other->safe_psql('postgres', 'SELECT hilo_hub.resume(0)');
 	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume(0)');
 
-	my $to = sub { my $it = shift; $member->safe_psql('postgres', q{ALTER SERVER hub OPTIONS (SET host '} . $it->host . q{', SET port '} . $it->port . q{')}) };
 	my $next = q{SELECT hilo_next_number('a')};
-	$to->($other);
+	lead_to($member, $other);
 	is(outcome_of($member, $next), 'fine', 'two servers were resumed: a member draws from the one');
-	$to->($hub);
+	lead_to($member, $hub);
 	like(outcome_of($member, $next), qr/^55000.*another server was opened/s, 'and is refused by the other');
 	like(outcome_of($member, q{SELECT hilo_hub.join('hub')}), qr/^55000/, 'also by a join');
 	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume(100)');
 	is(outcome_of($member, $next), 'fine', 'until that one is resumed again');
-	$to->($other);
+	lead_to($member, $other);
 	like(outcome_of($member, $next), qr/^55000.*not the hub any more/s, 'and the first one is not the hub any more');
 
 	my $stranger = hub_node('stranger');
 	$stranger->safe_psql('postgres', 'SELECT hilo_hub.resume(); SELECT hilo_next_number(\'a\') FROM generate_series(1, 50)');
-	$to->($stranger);
+	lead_to($member, $stranger);
 	like(outcome_of($member, $next), qr/^55000/, 'a hub that it did not join');
 	is(outcome_of($member, q{SELECT hilo_hub.join('hub')}), 'fine', 'which it may join');
 	like(outcome_of($member, $next), qr/^55000.*hilo\.seed\('a'/s, 'whose numbers are below its own');
@@ -213,8 +198,7 @@ foreach my $way (sort keys %ways)
 #
 {
 	my $libdir = build_variant("$PostgreSQL::Test::Utils::tmp_check/pause", \&add_pause, 'PROFILE=-DHILO_FAILURE_POINTS');
-	my $hub = hub_node('late_hub');
-	$hub->safe_psql('postgres', 'SELECT hilo_hub.resume()');
+	my $hub = open_hub('late_hub');
 	my $member = member_node('late_member', "dynamic_library_path = '$libdir:\$libdir'\nhilo_hub.lease_size = 1\n", $hub);
 	foreach my $point ('opening noted', 'lease written')
 	{

@@ -1,19 +1,10 @@
 # Promise 12: whatever a hub answers, a member draws no number that it may not have, and is whole again at the next honest answer.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # What looks like a hub: the rows of a table are its answers.
-my $hub = PostgreSQL::Test::Cluster->new('hub');
-$hub->init;
-$hub->start;
-$hub->safe_psql('postgres', q{
+my $hub = server('hub', '', q{
 	CREATE SCHEMA hilo_hub;
 	CREATE TABLE answer (hub text, opening text, opening_id text, low text, high text, then_do text, place serial);
 	CREATE FUNCTION hilo_hub.lease(collection text, count bigint, known_opening bigint, known_id bigint)

@@ -1,16 +1,9 @@
 # Promise 12, at random: a hub is killed, frozen, cut off, promoted, restored and resumed, members are killed, copied, leave and join, clocks jump (with
 # libfaketime), while all draw: no number comes twice.
 # HILO_SECONDS is how long, HILO_SEED which events.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $seconds = $ENV{HILO_SECONDS} // 25;
@@ -38,10 +31,7 @@ sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql) }
 
 sub new_standby
 {
-	my $backup = 'b' . ++$made;
-	$hub->backup($backup);
-	$standby = PostgreSQL::Test::Cluster->new("standby$made");
-	$standby->init_from_backup($hub, $backup, has_streaming => 1);
+	$standby = standby_of($hub, 'standby' . ++$made);
 	$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 	$standby->start;
 	$synchronous = rand() < 0.5;
@@ -57,14 +47,6 @@ my ($faketime) = glob '/usr/lib/*/faketime/libfaketimeMT.so.1';
 @ENV{qw(LD_PRELOAD FAKETIME_TIMESTAMP_FILE FAKETIME_NO_CACHE FAKETIME_DONT_FAKE_MONOTONIC)} = ($faketime, $clock, 1, 1) if $faketime;
 sub set_clocks { my ($by) = @_; append_to_file("$clock.new", sprintf "%+d\n", $by); rename "$clock.new", $clock; return }
 set_clocks(0);
-
-sub lead_to_hub
-{
-	my ($member) = @_;
-	my %to = (host => $hub->host, port => $hub->port);
-	sql($member, 'ALTER SERVER hub OPTIONS (' . join(', ', map { "SET $_ '$to{$_}'" } sort keys %to) . ')');
-	return;
-}
 
 # Let each node draw in the background; each statement either shows numbers or is an error.
 my $script = "$dir/draws.sql";
@@ -103,7 +85,7 @@ sub new_hub_is
 	$hub = $node;
 	configure($hub, synchronous_standby_names => '');
 	sql($hub, $lossless ? 'SELECT hilo_hub.resume(0)' : 'SELECT hilo_hub.resume()');
-	lead_to_hub($_) for @members;
+	lead_to($_, $hub) for @members;
 	new_standby();
 	return;
 }
@@ -171,16 +153,9 @@ my %events = (
 		push @members, member_node('new' . ++$made, $small, $hub);
 	});
 
-$hub = hub_node('hub0', $small, allows_streaming => 1);
-sql($hub, 'SELECT hilo_hub.resume()');
+$hub = open_hub('hub0', $small);
 new_standby();
-for (1 .. 3)
-{
-	my $member = hub_node("member_$_", $small, allows_streaming => 1);
-	sql($member, hub_server('hub', $hub));
-	sql($member, q{SELECT hilo_hub.join('hub')});
-	push @members, $member;
-}
+push @members, member_node("member_$_", $small, $hub) for 1 .. 3;
 
 my $end = time + $seconds;
 my @names = sort keys %events;

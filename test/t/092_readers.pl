@@ -1,19 +1,9 @@
 # As a sequence counts: readers that poll by "id > last", or skip gaps once they are old, meet the numbers in the order in which sessions drew them, attached or by the setting.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('readers');
-$node->init;
-$node->append_conf('postgresql.conf', "fsync = off\n");
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
+my $node = server('readers', "fsync = off\n", <<'SQL');
 SET client_min_messages = warning;
 CREATE EXTENSION hilo;
 CREATE TABLE plain (id bigserial PRIMARY KEY, payload text);

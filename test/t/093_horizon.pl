@@ -1,26 +1,16 @@
 # Readers miss no row: after CALL hilo.horizon() every row at or below the horizon is visible, or will never be, whatever writers do, and over crashes and promotions.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 # HILO_SECONDS chooses how long the random writers write.
 my $SECONDS = $ENV{HILO_SECONDS} // 12;
 my $WRITERS = 8;
 my $CALL = "CALL hilo.horizon('events_id_seq')";
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('horizon');
 
 chmod 0755, $dir;
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', "max_connections = 60\nmax_prepared_transactions = 20\nwal_writer_delay = 10s\nautovacuum = off\nlog_statement = none\n");
-$node->start;
-$node->safe_psql('postgres', <<'SQL');
+my $node = server('horizon', "max_connections = 60\nmax_prepared_transactions = 20\nwal_writer_delay = 10s\nautovacuum = off\nlog_statement = none\n", <<'SQL', allows_streaming => 1);
 SET client_min_messages = warning;
 CREATE EXTENSION hilo;
 CREATE TABLE events (id bigserial PRIMARY KEY, payload text);
@@ -32,12 +22,7 @@ CREATE TABLE by_hand (id bigint PRIMARY KEY, payload text);
 SQL
 
 # Wait until a session waits for the end of a transaction, or another one.
-sub wait_for_lock
-{
-	my ($session) = @_;
-	my $pid = $session->pid;
-	return wait_until('it waits', sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE pid = $pid AND NOT granted") });
-}
+sub wait_for_lock { return $_[0]->waits_for($node, 'Lock'); }
 
 #
 # One by one
@@ -61,7 +46,7 @@ $writer->query_safe("BEGIN; SAVEPOINT a; INSERT INTO events (payload) VALUES ('g
 $reader->start($CALL);
 wait_for_lock($reader);
 $writer->query_safe("INSERT INTO events (payload) VALUES ('after the savepoint'); PREPARE TRANSACTION 'p'");
-ok(defined wait_for_lock($reader), 'it waits for what was rolled back to a savepoint, and then prepared');
+ok(eval { wait_for_lock($reader); 1 }, 'it waits for what was rolled back to a savepoint, and then prepared');
 $other->query_safe("COMMIT PREPARED 'p'");
 is($reader->result, 4, 'the horizon: what was drawn when it was called');
 is($reader->query('SELECT count(*) FROM events WHERE id = 4'), 0, 'a number that was rolled back is no row');
@@ -132,10 +117,7 @@ foreach my $table ('events', 'attached', 'identity')
 			$last = $_;
 		}
 		# A writer that has ended cannot be pumped.
-		foreach my $writer (@writers)
-		{
-			eval { $writer->pump_nb if $writer->pumpable; 1 };
-		}
+		eval { $_->pump_nb if $_->pumpable; 1 } foreach @writers;
 	}
 	$_->finish foreach @writers;
 	$read->();
@@ -162,9 +144,7 @@ cmp_ok($node->safe_psql('postgres', q{SELECT nextval('late')}), '>', $shown, 'af
 #
 # A standby
 #
-$node->backup('backup');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'backup', has_streaming => 1);
+my $standby = standby_of($node, 'standby');
 $standby->start;
 configure($node, synchronous_standby_names => '*');
 is(error_of($standby, 'postgres', $CALL), '25006', 'a standby has no horizon of its own');

@@ -1,14 +1,8 @@
 # No row comes at or below a horizon that was shown: not over kill -9, nor the promotion of a synchronous standby, though plain
 # draws wrote no record; and not if the sequence is altered in the middle of the call.  A standby refuses.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $setup = <<'SQL';
 CREATE EXTENSION hilo;
@@ -61,19 +55,11 @@ $node->stop;
 #
 # The promotion of a synchronous standby
 #
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "autovacuum = off\nwal_writer_delay = 10s\n");
-$primary->start;
-$primary->safe_psql('postgres', $setup);
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
+my $primary = server('primary', "autovacuum = off\nwal_writer_delay = 10s\n", $setup, allows_streaming => 1);
+my $standby = standby_of($primary, 'standby');
 $standby->start;
 my ($admin, $writer) = map { session($primary, synchronous_commit => 'local') } 1, 2;
-$admin->query_safe(q{ALTER SYSTEM SET synchronous_standby_names = 'standby'});
-$admin->query_safe('SELECT pg_reload_conf()');
-wait_until('the standby is synchronous', sub { $admin->query_safe('SELECT sync_state FROM pg_stat_replication') eq 'sync' });
+wait_for_standbys($primary, 'standby');
 is(error_of($standby, 'postgres', $horizon_of_events), '25006', 'a standby refuses');
 $standby->stop;
 
@@ -81,11 +67,9 @@ $standby->stop;
 $reader = session($primary);
 $writer->query_safe($draw);
 $reader->start($horizon_of_events);
-wait_until('the reader waits for the standby', sub { $admin->query_safe(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid = } . $reader->pid) });
-$admin->query_safe('SELECT pg_cancel_backend(' . $reader->pid . ')');
-my ($shown, $error) = $reader->result;
-is($shown, '', 'canceled: no horizon is shown');
-like($error, qr/57014/, 'but an error');
+$reader->waits_for($admin, 'SyncRep');
+my ($shown, $error) = $reader->cancel($admin);
+is("$shown " . sqlstate_of($error), ' 57014', 'canceled: an error, and no horizon is shown');
 $reader->start($horizon_of_events);
 $standby->start;
 my ($horizon) = $reader->result;
@@ -93,7 +77,6 @@ like($horizon, qr/^\d+$/, 'the standby is back: there is one');
 $writer->query_safe($draw);
 kill_server($primary);
 $_->hang_up foreach $reader, $admin, $writer;
-$standby->append_conf('postgresql.conf', "synchronous_standby_names = ''\n");
 $standby->promote;
 cmp_ok($standby->safe_psql('postgres', q{INSERT INTO events (v) VALUES ('late') RETURNING id}), '>', $horizon, 'promoted: rows come above it');
 cmp_ok($standby->safe_psql('postgres', $horizon_of_events), '>', $horizon, 'and so is the next horizon');
@@ -104,13 +87,10 @@ $standby->stop;
 #
 my $altered = failure_node('altered', '', sub {
 	my ($tree) = @_;
-	my ($file) = grep { -e } map { "$tree/src/$_" } 'sequence.c', 'sequences/sequence.c';
-	my $source = slurp_file($file);
 
 	add_pause($tree);
-	is($source =~ s/^(\tcheck_has_horizon\(sequence\);\n)/$1\tHILO_FAILURE_POINT("horizon checked");\n/m, 1, 'there is a place between the two looks');
-	unlink $file;
-	append_to_file($file, $source);
+	rewrite("$tree/src/sequence.c", sub {
+		is(s/^(\tcheck_has_horizon\(sequence\);\n)/$1\tHILO_FAILURE_POINT("horizon checked");\n/m, 1, 'there is a place between the two looks') });
 });
 $altered->safe_psql('postgres', $setup =~ s/CREATE EXTENSION hilo;//r);
 foreach my $alter ('CACHE 50', 'START 2', 'RESTART WITH 1000', 'CYCLE')
@@ -121,7 +101,7 @@ foreach my $alter ('CACHE 50', 'START 2', 'RESTART WITH 1000', 'CYCLE')
 	$asker->start($horizon_of_events);
 	paused($altered);
 	$owner->start("ALTER SEQUENCE events_id_seq $alter");
-	wait_until('the owner waits', sub { $observer->query_safe('SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = ' . $owner->pid) });
+	$owner->waits_for($observer, 'Lock');
 	go_on($altered);
 
 	# Now it may be altered, whether the reader has its answer or waits for the owner.

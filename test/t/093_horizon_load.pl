@@ -2,28 +2,18 @@
 # horizon.  Readers by "id > last", and by transaction ids, miss rows at the same time.
 #
 # HILO_SECONDS is how long they write, HILO_WRITERS how many do.
-use strict;
-use warnings;
-
 use FindBin;
 use lib $FindBin::RealBin;
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time);
 
 my $SECONDS = $ENV{HILO_SECONDS} // 8;
 my $WRITERS = $ENV{HILO_WRITERS} // 8;
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my $node = PostgreSQL::Test::Cluster->new('load');
 
 chmod 0755, $dir;
 append_to_file("$dir/rows", "x\n" x 30);
-$node->init;
-$node->append_conf('postgresql.conf', "fsync = off\nautovacuum = off\nlog_statement = none\nmax_connections = 50\nmax_prepared_transactions = 30\nmax_wal_size = 4GB\nsession_preload_libraries = 'hilo'\n");
-$node->start;
-$node->safe_psql('postgres', <<'SQL' =~ s/DIR/$dir/gr);
+my $node = server('load', "fsync = off\nautovacuum = off\nlog_statement = none\nmax_connections = 50\nmax_prepared_transactions = 30\nmax_wal_size = 4GB\nsession_preload_libraries = 'hilo'\n", <<'SQL' =~ s/DIR/$dir/gr);
 CREATE EXTENSION hilo;
 SET client_min_messages = warning;
 CREATE TABLE stop ();

@@ -3,12 +3,18 @@
 # A node is a PostgreSQL::Test::Cluster.
 #
 # Servers
+#   server($name, $settings, $sql, %init)   a server that is started
+#   standby_of($primary, $name, $backup)    a streaming standby, not started
+#   wait_for_standbys($primary, $names)     have it wait for them
+#   subscribe($to, $from, $name, $options)  a subscription to the publication of that name
 #   wait_until($what, $code)         poll a condition
 #   answers($node)                   can a connection be made?
 #   configure($node, %settings)      set them in postgresql.conf, and wait until they hold
 #   message_of($node, $db, $sql), error_of(...), outcome_of(...)
 #                                    run SQL, for what it says, its SQLSTATE, or how it ends
+#   sqlstate_of($err)                the SQLSTATE in what psql says
 #   new_database($node, $db, $sql)   a database, set up by SQL if there is any
+#   rewrite($file, $code)            change a file
 #   superuser()                      the role that initdb made
 #   restore_sql($node, $file, $db)   a test that runs a file
 #   upgrade($node, $mode)            the node after pg_upgrade, which copies files or links them
@@ -24,9 +30,12 @@
 #   kill_server($node)               kill -9 of a whole server, at once
 #   server_processes($postmaster)    the processes of a server
 #   crash_server($name, ...)         a server that syncs nothing but what it has to
+#   $BIG, write_pages($session, $relation)   a table to fill few buffers with, which writes those of others
 #   client_script(...)               what a client of a crash test does
 #   draw_until(...)                  clients draw until the server ends
 #   crash_round(...)                 clients draw, the server is killed
+#   crash_rounds(...)                the same, until a number comes again
+#   mutant_server(...)               a server with a mistake in the library
 #   whole_ok($node)                  nothing that is stored is broken
 #   lines_of($file)                  the lines that a client has logged
 #   HiloTest::Trace                  what a server writes, syncs and sends
@@ -40,7 +49,9 @@
 #   add_pause($tree), paused, go_on  a failure point that lets go again; NAME:slow takes 0.25 s each time
 #
 # Servers that lease
-#   hub_node($name, $conf, ...)      a server with hilo_hub
+#   hub_node($name, $conf)           a server with hilo_hub
+#   open_hub($name, $conf)           one that is a hub
+#   lead_to($member, $node)          have a member ask another node
 #   hub_server($name, @hubs)         SQL that makes the foreign server by which a member asks
 #   member_node($name, $conf, @hubs) a member
 #
@@ -59,22 +70,32 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path getcwd);
-use Exporter 'import';
+use Exporter;
 use Fcntl qw(:flock);
 use File::Basename qw(dirname);
 use IPC::Run ();
+use List::Util qw(sum0);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(wait_until answers configure message_of error_of outcome_of new_database restore_sql maxima max_of superuser
-  upgrade left_behind block_of
+our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until answers configure message_of sqlstate_of error_of outcome_of new_database restore_sql maxima max_of superuser
+  rewrite upgrade left_behind block_of
   session at_once
-  kill_server server_processes crash_server client_script draw_until crash_round whole_ok lines_of
+  kill_server server_processes crash_server $BIG write_pages client_script draw_until crash_round crash_rounds mutant_server whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
-  hub_node hub_server member_node
+  hub_node open_hub hub_server lead_to member_node
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
+
+# A test that uses this is strict, and has what PostgreSQL's tests have: Test::More, and their utilities.
+sub import
+{
+	strict->import;
+	warnings->import;
+	Exporter::export($_, scalar caller) foreach 'Test::More', 'PostgreSQL::Test::Utils', __PACKAGE__;
+	return;
+}
 
 # The patience of PostgreSQL's own tests, in seconds; a test may change it.
 sub patience { return $PostgreSQL::Test::Utils::timeout_default // 180; }
@@ -82,6 +103,50 @@ sub patience { return $PostgreSQL::Test::Utils::timeout_default // 180; }
 #
 # Servers
 #
+
+# A server that is started, with lines for postgresql.conf and SQL that sets it up.
+sub server
+{
+	my ($name, $settings, $sql, %init) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(%init);
+	$node->append_conf('postgresql.conf', $settings) if $settings;
+	$node->start;
+	$node->safe_psql('postgres', $sql) if $sql;
+	return $node;
+}
+
+# A streaming standby of a node, not started; made of a new backup, if none is named.
+sub standby_of
+{
+	my ($primary, $name, $backup) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($backup = "for_$name") unless defined $backup;
+	$standby->init_from_backup($primary, $backup, has_streaming => 1);
+	return $standby;
+}
+
+# Have a node wait for standbys, one of which is there.
+sub wait_for_standbys
+{
+	my ($primary, $names) = @_;
+
+	configure($primary, synchronous_standby_names => $names);
+	wait_until('a standby is synchronous', sub { $primary->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'}) });
+	return;
+}
+
+# A node gets what is published on another one, and has it.
+sub subscribe
+{
+	my ($to, $from, $name, $options) = @_;
+
+	$to->safe_psql('postgres', "CREATE SUBSCRIPTION $name CONNECTION '" . $from->connstr . " dbname=postgres' PUBLICATION $name WITH ($options)");
+	$to->wait_for_subscription_sync($from, $name);
+	return;
+}
 
 # Poll until $condition->() is true, and return what it says; die when it
 # takes too long.
@@ -126,25 +191,23 @@ sub configure
 sub message_of
 {
 	my ($node, $db, $sql, @args) = @_;
-	my (undef, undef, $err) =
-	  $node->psql($db, $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ], @args);
+	my (undef, undef, $err) = $node->psql($db, $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ], @args);
 
 	return $err // '';
 }
 
+# SQLSTATE of the error in what psql says; '' if there is none.
+sub sqlstate_of { return $_[0] =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : ''; }
+
 # SQLSTATE of the error that SQL ends with; '' if there is none.
-sub error_of
-{
-	return message_of(@_) =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : '';
-}
+sub error_of { return sqlstate_of(message_of(@_)); }
 
 # The error that SQL ends with, from its SQLSTATE on; 'fine' if there is none.  A session that
 # ends by itself has an error, too.
 sub outcome_of
 {
 	my ($node, $sql) = @_;
-	my ($result, undef, $err) =
-	  $node->psql('postgres', $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	my ($result, undef, $err) = $node->psql('postgres', $sql, extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 
 	return $err =~ /ERROR:  (.*)/s ? $1 : $result == 0 ? 'fine' : $err;
 }
@@ -157,6 +220,18 @@ sub new_database
 	$node->safe_psql('postgres', "CREATE DATABASE $db");
 	$node->safe_psql($db, $set_up) if defined $set_up;
 	return $db;
+}
+
+# Change a file: $edit->() changes its text, in $_.
+sub rewrite
+{
+	my ($file, $edit) = @_;
+	local $_ = slurp_file($file);
+
+	$edit->();
+	unlink $file;
+	append_to_file($file, $_);
+	return;
 }
 
 # The superuser of the servers, as initdb names it.
@@ -297,8 +372,7 @@ sub server_processes
 {
 	my ($postmaster) = @_;
 
-	return grep { ((process_stat($_))[1] // 0) == $postmaster }
-	  map { m,(\d+)$, } glob '/proc/[0-9]*';
+	return grep { ((process_stat($_))[1] // 0) == $postmaster } map { m,(\d+)$, } glob '/proc/[0-9]*';
 }
 
 # kill -9 of the postmaster and all its children.  No process of the server
@@ -310,8 +384,7 @@ sub kill_server
 	my $postmaster = $node->{_pid} or die "the server is not running";
 
 	kill 'STOP', $postmaster or die "cannot stop the postmaster: $!";
-	wait_until('the postmaster is stopped',
-		sub { (process_stat($postmaster))[0] eq 'T' });
+	wait_until('the postmaster is stopped', sub { (process_stat($postmaster))[0] eq 'T' });
 
 	my @processes = server_processes($postmaster);
 	kill 'KILL', @processes;
@@ -335,10 +408,7 @@ sub kill_server
 sub crash_server
 {
 	my ($name, $settings, $sql) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-
-	$node->init;
-	$node->append_conf('postgresql.conf', <<SETTINGS . $settings);
+	my $node = server($name, <<SETTINGS . $settings, "$sql; CHECKPOINT");
 wal_level = replica
 wal_buffers = 64MB
 wal_writer_delay = 10s
@@ -350,10 +420,25 @@ autovacuum = off
 max_connections = 30
 log_statement = none
 SETTINGS
-	$node->start;
-	$node->safe_psql('postgres', "$sql; CHECKPOINT");
 	$node->stop;
 	return $node;
+}
+
+# SQL for a table that fills a small server's buffers, and the extension that shows what is in them.
+our $BIG = q{CREATE EXTENSION pg_buffercache;
+CREATE TABLE big AS SELECT g, repeat('x', 400) t FROM generate_series(1, 10000) g;
+CREATE INDEX ON big (g)};
+
+# Make such a server write the pages of a relation, by asking for those of the table.
+sub write_pages
+{
+	my ($session, $relation) = @_;
+
+	wait_until('no page is dirty', sub {
+		$session->query_safe(q{SET enable_seqscan = off; SET enable_bitmapscan = off;
+			SELECT count(t) FROM generate_series(1, 10000, 7) h, LATERAL (SELECT t FROM big WHERE g = h) q});
+		return !$session->query_safe("SELECT count(*) FROM pg_buffercache WHERE isdirty AND relfilenode = pg_relation_filenode('$relation')") });
+	return;
 }
 
 # Write a client's script of $count statements, in transactions of five.  A
@@ -438,6 +523,44 @@ sub crash_round
 	return map { lines_of("$_.out") } @logs;
 }
 
+# Rounds over one data folder, until a number comes again or all are done.  $shown->($line) gives what a line of a log
+# shows: a counter, and numbers.  Returns counter → number → how often, and what came again.
+sub crash_rounds
+{
+	my ($node, $rounds, $log, $least, $scripts, $shown) = @_;
+	my (%seen, @again);
+
+	for my $round (1 .. $rounds)
+	{
+		for my $line (crash_round($node, $round, $log, $least, @$scripts))
+		{
+			my ($counter, @numbers) = $shown->($line) or die "unexpected line in a client's log: $line";
+			push @again, map { "$counter $_" } grep { $seen{$counter}{$_}++ } @numbers;
+		}
+		last if @again;
+	}
+	note("$rounds kills, " . sum0(map { scalar keys %$_ } values %seen) . ' numbers, ' . @again . ' repeats');
+	return (\%seen, \@again);
+}
+
+# A crash_server() whose library has another line instead of one of a file of src, which $draw loads.
+sub mutant_server
+{
+	my ($file, $old, $new, $draw, $settings, $sql) = @_;
+	my $libdir = build_variant(PostgreSQL::Test::Utils::tempdir() . '/mutant', sub {
+		rewrite("$_[0]/src/$file", sub { is(s/^\t+\K\Q$old\E\n/$new\n/mg, 1, "one line of $file is taken out") });
+	});
+	my $node = crash_server('mutant', "${settings}dynamic_library_path = '$libdir:\$libdir'\n", $sql);
+
+	$node->start;
+	my $session = session($node);
+	$session->query("SELECT $draw");
+	like(slurp_file('/proc/' . $session->pid . '/maps'), qr,\Q$libdir\E/hilo\.so$,m, 'the library without it is loaded');
+	$session->finish;
+	$node->stop;
+	return $node;
+}
+
 # Test that what is stored is whole.
 sub whole_ok
 {
@@ -507,19 +630,14 @@ sub failure_node
 {
 	my ($name, $conf, $edit) = @_;
 	my $libdir = build_failure_points($edit);
-	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init;
-	$node->append_conf('postgresql.conf', <<SETTINGS . $conf);
+	return server($name, <<SETTINGS . $conf, 'CREATE EXTENSION hilo');
 dynamic_library_path = '$libdir:\$libdir'
 restart_after_crash = on
 wal_writer_delay = 10s
 autovacuum = off
 checkpoint_timeout = 1h
 SETTINGS
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
-	return $node;
 }
 
 # Each change has what it is called and, in "at", the places at which it fails, with
@@ -573,10 +691,9 @@ my $PAUSED = 'hilo_paused';
 sub add_pause
 {
 	my ($tree) = @_;
-	my $file = "$tree/src/failure_point.h";
-	my $source = slurp_file($file);
 
-	$source =~ s/(\tif \(hilo_failure_is_wanted\(name, "term"\)\))/<<CODE . $1/e or die 'no place for a pause';
+	rewrite("$tree/src/failure_point.h", sub {
+		s/(\tif \(hilo_failure_is_wanted\(name, "term"\)\))/<<CODE . $1/e or die 'no place for a pause';
 	if (hilo_failure_is_wanted(name, "pause"))
 	{
 		static bool has_paused = false;
@@ -590,9 +707,7 @@ sub add_pause
 	if (hilo_failure_is_wanted(name, "slow"))
 		pg_usleep(250000);
 CODE
-	$source =~ s/(#include <signal.h>\n)/$1#include <stdio.h>\n/ or die 'no place for an include';
-	unlink $file;
-	append_to_file($file, $source);
+		s/(#include <signal.h>\n)/$1#include <stdio.h>\n/ or die 'no place for an include'; });
 	return;
 }
 
@@ -621,18 +736,22 @@ sub go_on
 # A server with hilo_hub and these lines in its configuration; it is no hub yet.
 sub hub_node
 {
-	my ($name, $conf, %init) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my ($name, $conf) = @_;
 
-	$node->init(allows_streaming => 1, %init);
-	$node->append_conf('postgresql.conf', <<SETTINGS . ($conf // ''));
+	return server($name, <<SETTINGS . ($conf // ''), 'CREATE EXTENSION hilo_hub CASCADE; CREATE EXTENSION postgres_fdw', allows_streaming => 1);
 autovacuum = off
 max_connections = 40
 hilo.debug_range_size = 1
 hilo.max_range_size = 1048576
 SETTINGS
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION hilo_hub CASCADE; CREATE EXTENSION postgres_fdw');
+}
+
+# A hub, which is open.
+sub open_hub
+{
+	my $node = hub_node(@_);
+
+	$node->safe_psql('postgres', 'SELECT hilo_hub.resume()');
 	return $node;
 }
 
@@ -647,6 +766,15 @@ sub hub_server
 		DROP SERVER IF EXISTS "$name" CASCADE;
 		CREATE SERVER "$name" FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$hosts', port '$ports', dbname 'postgres');
 		CREATE USER MAPPING FOR CURRENT_USER SERVER "$name"};
+}
+
+# Have a member ask another node.
+sub lead_to
+{
+	my ($member, $node) = @_;
+
+	$member->safe_psql('postgres', "ALTER SERVER hub OPTIONS (SET host '" . $node->host . "', SET port '" . $node->port . "')");
+	return;
 }
 
 # A member of a hub, which is open.
@@ -689,14 +817,8 @@ my $orm_server;
 
 sub orm_server
 {
-	unless ($orm_server)
-	{
-		$orm_server = PostgreSQL::Test::Cluster->new('orms');
-		$orm_server->init(extra => ['--encoding=UTF8']);
-		# JDBC knows no sockets.
-		$orm_server->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'\nhilo.max_range_size = 1048576\n");
-		$orm_server->start;
-	}
+	# JDBC knows no sockets.
+	$orm_server //= server('orms', "listen_addresses = '127.0.0.1'\nhilo.max_range_size = 1048576\n", '', extra => ['--encoding=UTF8']);
 	return $orm_server;
 }
 
@@ -1045,8 +1167,7 @@ sub result
 	$self->{timer}->start(HiloTest::patience());
 	until ($self->{out} =~ $mark && $self->{err} =~ $mark)
 	{
-		$self->{psql}->pumpable
-		  or die "the session is gone: $self->{out}$self->{err}";
+		$self->{psql}->pumpable or die "the session is gone: $self->{out}$self->{err}";
 		$self->{psql}->pump;
 	}
 	my ($out, $err) = @$self{qw(out err)};
@@ -1081,8 +1202,7 @@ sub error_of
 {
 	my ($self, $sql) = @_;
 
-	my (undef, $err) = $self->query($sql);
-	return $err =~ /(?:ERROR|FATAL): +(\w{5}):/ ? $1 : '';
+	return HiloTest::sqlstate_of(($self->query($sql))[1]);
 }
 
 # Wait until psql ends, of itself or because its input does; all its output.
@@ -1104,6 +1224,36 @@ sub hang_up
 
 	eval { $self->finish; 1 } or $self->{psql}->kill_kill;
 	return;
+}
+
+# What another session, or one of its own of a node, is answered.
+sub ask
+{
+	my ($by, $sql) = @_;
+	return $by->can('query_safe') ? $by->query_safe($sql) : $by->safe_psql('postgres', $sql);
+}
+
+# Wait until another session, or a node, sees this one wait for an event of that name or type.  Dies if it is done.
+sub waits_for
+{
+	my ($self, $by, $event) = @_;
+	my $sql = "SELECT '$event' IN (wait_event, wait_event_type) FROM pg_stat_activity WHERE pid = $self->{pid}";
+
+	HiloTest::wait_until("a session waits for $event", sub {
+		$self->{psql}->pump_nb;
+		die 'it does not wait' if $self->{out} =~ /^\Q$self->{mark}\E\n/m;
+		return ask($by, $sql) eq 't';
+	});
+	return;
+}
+
+# Have another session cancel what this one does: its output and errors.
+sub cancel
+{
+	my ($self, $by) = @_;
+
+	ask($by, "SELECT pg_cancel_backend($self->{pid})");
+	return $self->result;
 }
 
 # Send a signal to psql.
