@@ -440,25 +440,28 @@ clear_places(HiloIds *ids)
  * from it does not count, because programs keep numbers of blocks in such sequences.
  *
  * An identity column is known by the kind of its dependency, and has no default to be read.
+ *
+ * Messages are accepted before it is asked whether the places are current.  If the next lock
+ * of a look brought them, the index that is known could be gone, and one number not be looked at.
  */
 void
 hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 {
-	MemoryContext old;
 	Oid			owner;
 	int32		attnum;
 	bool		is_identity;
-	Relation	table;
 
+	AcceptInvalidationMessages();
 	if (likely(ids->is_current))
 		return;
 	clear_places(ids);
 	is_identity = sequenceIsOwned(sequence, DEPENDENCY_INTERNAL, &owner, &attnum);
 	if (is_identity || sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attnum))
 	{
-		old = MemoryContextSwitchTo(ids->context);
+		MemoryContext old = MemoryContextSwitchTo(ids->context);
+		Relation	table = open_if_free(owner);
+
 		ids->relations = list_make1_oid(owner);
-		table = open_if_free(owner);
 		if (table == NULL)
 		{
 			warn_locked(owner);
@@ -704,8 +707,7 @@ search_texts(const HiloIds *ids, Relation table, Relation index, int64 low, int6
 							   index->rd_indcollation[0], F_TEXTEQ, PointerGetDatum(wanted));
 		found = search_index(table, index, &key, 1, ForwardScanDirection, MAX_PASSED, NULL);
 		pfree(wanted);
-		if (found)
-			*id = number;
+		*id = number;
 		if (found || number == high)
 			return found;
 	}

@@ -27,6 +27,7 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -367,7 +368,7 @@ set_form(HiloEntry *entry, const HiloIdForm *form)
  * above.
  *
  * A search takes locks, so messages may be received.  Therefore the loop begins again with the
- * question whether the range is valid.
+ * question whether the range is valid, and with messages, as hilo_ids_of_sequence() does.
  */
 int64
 hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
@@ -381,6 +382,7 @@ hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
 		int64		number;
 		int			tries = 0;
 
+		AcceptInvalidationMessages();
 		if (hilo_entry_unused(entry) <= 0 || entry->range.generation != hilo_generation ||
 			entry->range.waited_how < synchronous_commit)
 			refill(entry, above);
