@@ -242,6 +242,29 @@ is_being_built(Relation index)
 }
 
 /*
+ * Note that a table is not looked at, because it or its index is locked, and warn of it.  To wait
+ * would stop the inserts into all partitions because one of them is locked, and an error would stop
+ * them, too.  A warning for each number would fill the log.
+ */
+static void
+note_locked(HiloIds *ids, Oid table)
+{
+	static TimestampTz warned_at = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	char	   *name = get_rel_name(table);
+
+	ids->has_missed = true;
+	if (name == NULL || (warned_at != 0 && now - warned_at < WARNING_PAUSE))
+		return;
+	warned_at = now;
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("ids of table \"%s\" are not looked at while another session has locked it",
+					name),
+			 errdetail("A number that is an id there can be drawn.")));
+}
+
+/*
  * Find the index of one table that can be looked into, if there is one.  All indexes are
  * noted, not only that one: a message about another one may say that it is valid now.
  */
@@ -249,6 +272,7 @@ static void
 find_place(HiloIds *ids, Relation table, AttrNumber attnum)
 {
 	HiloPlace  *place = palloc0(sizeof(HiloPlace));
+	bool		is_locked = false;
 
 	place->table = RelationGetRelid(table);
 	foreach_oid(oid, RelationGetIndexList(table))
@@ -258,7 +282,7 @@ find_place(HiloIds *ids, Relation table, AttrNumber attnum)
 		ids->relations = lappend_oid(ids->relations, oid);
 		if (index == NULL)
 		{
-			ids->has_missed = true;
+			is_locked = true;
 			continue;
 		}
 		if (!OidIsValid(place->index) && index_answers(index, attnum, &place->is_text))
@@ -267,33 +291,13 @@ find_place(HiloIds *ids, Relation table, AttrNumber attnum)
 	}
 	if (!OidIsValid(place->index))
 	{
+		if (is_locked)
+			note_locked(ids, place->table);
 		ids->without_index = place->table;
 		return;
 	}
 	ids->holds_text = ids->holds_text || place->is_text;
 	ids->places = lappend(ids->places, place);
-}
-
-/*
- * Warn that a table is not looked at.  To wait would stop the inserts into all partitions because
- * one of them is locked, and an error would stop them, too.  A warning for each number would fill
- * the log.
- */
-static void
-warn_locked(Oid table)
-{
-	static TimestampTz warned_at = 0;
-	TimestampTz now = GetCurrentTimestamp();
-	char	   *name = get_rel_name(table);
-
-	if (name == NULL || (warned_at != 0 && now - warned_at < WARNING_PAUSE))
-		return;
-	warned_at = now;
-	ereport(WARNING,
-			(errcode(ERRCODE_WARNING),
-			 errmsg("ids of table \"%s\" are not looked at while another session has locked it",
-					name),
-			 errdetail("A number that is an id there can be drawn.")));
 }
 
 /*
@@ -327,8 +331,7 @@ find_places(HiloIds *ids, Oid relation, const char *column)
 		table = open_if_free(oid);
 		if (table == NULL)
 		{
-			warn_locked(oid);
-			ids->has_missed = true;
+			note_locked(ids, oid);
 			continue;
 		}
 		if (!RELATION_IS_OTHER_TEMP(table))
@@ -463,10 +466,7 @@ hilo_ids_of_sequence(HiloIds *ids, Oid sequence)
 
 		ids->relations = list_make1_oid(owner);
 		if (table == NULL)
-		{
-			warn_locked(owner);
-			ids->has_missed = true;
-		}
+			note_locked(ids, owner);
 		else if (is_identity || default_draws_from(table, attnum, sequence))
 		{
 			Form_pg_attribute column = TupleDescAttr(RelationGetDescr(table), attnum - 1);
@@ -727,10 +727,10 @@ look_into(HiloIds *ids, const HiloPlace *place, int64 low, int64 high, int64 *id
 	Relation	index = NULL;
 	bool		found = false;
 
-	if (table == NULL)
-		warn_locked(place->table);
-	else
+	if (table != NULL)
 		index = open_if_free(place->index);
+	if (index == NULL)
+		note_locked(ids, place->table);
 
 	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
 		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
