@@ -13,7 +13,7 @@ if (!install_packages())
 	exit;
 }
 
-my $node = server('ravendb', 'hilo.max_range_size = 1048576');
+my $node = server('ravendb', "hilo.max_range_size = 1048576\nmax_connections = 30", undef, allows_streaming => 1);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # One table, as ids are unique in a database of RavenDB, over all collections.
@@ -24,14 +24,35 @@ sql(q{
 	INSERT INTO documents SELECT 'members/' || n FROM generate_series(1, 1000) n;
 });
 
-my ($out, $err) = ('', '');
+# A standby, which takes over from the server, and its port, while the client goes on.
+my $standby = standby_of($node, 'standby');
+$standby->start;
+wait_for_standbys($node, 'standby');
+
+sub fail_over
+{
+	$node->stop('immediate');
+	$standby->promote;
+	$standby->stop;
+	$standby->{_port} = $node->port;
+	$standby->append_conf('postgresql.conf', 'port = ' . $node->port);
+	$standby->start;
+	return;
+}
+
+my ($in, $out, $err, %max) = ('', '', '');
 {
 	local $ENV{PGHOST} = $node->host;
 	local $ENV{PGPORT} = $node->port;
 	local $ENV{PGUSER} = 'postgres';
 	local $ENV{PGDATABASE} = 'postgres';
-	ok( IPC::Run::run([ 'node', 'client.js' ], '<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT)),
-		'the client comes to its end') or diag($err);
+	my $client = IPC::Run::start([ 'node', 'client.js' ], '<', \$in, '>', \$out, '2>', \$err, IPC::Run::timeout($TIMEOUT));
+	$client->pump until $out =~ /^before failover.*\n/m || !$client->pumpable;
+	# A crash adds to max what was logged ahead.
+	%max = map { $_ => sql("SELECT max FROM hilo.hilo WHERE collection = '$_'") } 'products', 'orders';
+	fail_over();
+	$in .= "go on\n";
+	ok($client->finish, 'the client comes to its end') or diag($err);
 }
 my %ids = map { my ($step, @values) = split /\|/; ($step => \@values) } split /\n/, $out;
 
@@ -74,6 +95,11 @@ gives('used up', 96, 'a range of 32 above 64');
 gives('doubled', 160, 'and the next one, of 64');
 gives('returned', 34, 'a store that is closed returns its range');
 
+# The server is killed, and the standby takes over.
+gives('before failover', 'songs/161-A songs/162-A songs/163-A');
+is(join(' ', map { m{^songs/(\d+)-A$} && $1 > 163 } @{ $ids{'after failover'} }), join(' ', (1) x 100), 'the client goes on behind its range, and claims');
+cmp_ok($ids{'identity after failover'}[0] =~ s,members/,,r, '>', 1001, 'and the identity');
+
 sub numbers
 {
 	my ($step, $collection) = @_;
@@ -83,16 +109,16 @@ sub numbers
 }
 
 is(join(' ', numbers('parallel', 'products')), join(' ', 1 .. 400), '400 documents at once: exactly 1 to 400');
-is(sql(q{SELECT max FROM hilo.hilo WHERE collection = 'products'}), 32 + 64 + 128 + 256, 'in ranges of 32, 64, 128, 256');
+is($max{products}, 32 + 64 + 128 + 256, 'in ranges of 32, 64, 128, 256');
 
 # The first store has 4 to 32 left, and keeps them.  Each has ranges of its own.
 is(join(' ', numbers('slow', 'orders')), join(' ', 33 .. 37), 'a slow store stays in its first range');
 is(join(' ', numbers('fast', 'orders')), join(' ', 65 .. 564), 'a fast one has ranges of its own');
-is(sql(q{SELECT max FROM hilo.hilo WHERE collection = 'orders'}), 64 + 32 + 64 + 128 + 256 + 512, 'which double');
+is($max{orders}, 64 + 32 + 64 + 128 + 256 + 512, 'which double');
 
-is(sql(q{SELECT count(*) FROM documents}), 1000 + 8 + 3 + 21 + 2 + 400 + 505 + 1, 'all documents are there');
-my @told = map { @{ $ids{$_} } } grep { /hilo|server|identity$|semantic|after|store|parallel|slow|fast|imported/ && !/next/ } keys %ids;
+is(sql(q{SELECT count(*) FROM documents}), 1000 + 8 + 3 + 21 + 2 + 400 + 505 + 1 + 104, 'all documents are there');
+my @told = map { @{ $ids{$_} } } grep { /hilo|before|server|identity$|semantic|after|store|parallel|slow|fast|imported/ && !/next/ } keys %ids;
 is(sql(q{SELECT count(*) FROM documents WHERE id IN (} . join(', ', map { "'$_'" } @told) . ')'), scalar @told, 'with the ids that the client knows');
 
-$node->stop;
+$standby->stop;
 done_testing();

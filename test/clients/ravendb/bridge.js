@@ -119,6 +119,8 @@ async function answer(pool, request) {
 // Start a server; returns its URL and a function that stops it.
 exports.start = async function start() {
 	const pool = new Pool();
+	// A connection that breaks, as in a failover, is replaced by the next request.
+	pool.on('error', () => {});
 	const server = http.createServer(async (request, response) => {
 		try {
 			const value = await answer(pool, request);

@@ -161,6 +161,10 @@ async function main() {
 	await parallel(store);
 	await speeds(open(), open());
 	show('imported', ...await save(store, some(User, 1), 'members|'));
+	show('before failover', ...await save(store, some(Song, 3)));
+	await new Promise((resolve) => process.stdin.once('data', resolve));
+	show('after failover', ...await save(store, some(Song, 100)));
+	show('identity after failover', ...await save(store, some(User, 1), 'members|'));
 	await server.stop();
 	process.exit(0);
 }
