@@ -445,6 +445,10 @@ try_free_search(void)
 		MUST(documents.last >= documents.limit ||
 			 documents.contiguous_to >= documents.limit);
 	MUST(tries <= 3 * 64);
+
+	/* Ids in a row, and the limit far off: 64 for a billion. */
+	if (!scattered && result != 0 && result <= documents.limit / 8)
+		MUST(tries <= 2 * ceil(log2(result - documents.last)) + 4);
 }
 
 /*
