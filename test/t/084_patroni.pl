@@ -51,12 +51,13 @@ sub run_patroni
 	return $node->{patroni} = run_group($node->{name}, 'patroni', "$dir/$node->{name}.yml");
 }
 
-sub on_leader
+sub ask
 {
-	my ($sql, $database) = (@_, 'shop');
-	IPC::Run::run([ 'psql', '-XAtq', '-d', "$leader=$database", '-c', $sql ], '<', '/dev/null', '>', \my $out, '2>', \my $err);
+	my ($where, $sql) = @_;
+	IPC::Run::run([ 'psql', '-XAtq', '-d', $where, '-c', $sql ], '<', '/dev/null', '>', \my $out, '2>', \my $err);
 	return "$err$out" =~ s/\n\z//r;
 }
+sub on_leader { my ($sql, $database) = (@_, 'shop'); return ask("$leader=$database", $sql) }
 
 # The leader, once the other nodes stream from it; with synchronous_mode, one of them is waited for.
 sub whole_cluster
@@ -149,7 +150,9 @@ run_group('etcd', 'etcd', '--data-dir', "$dir/etcd", '--initial-cluster', "defau
 	map { ("--$_-peer-urls", "http://127.0.0.1:$peer") } qw(listen initial-advertise));
 run_patroni($_) for @nodes;
 whole_cluster();
+# A client that meets a node without the database first gives up.
 on_leader('CREATE DATABASE shop', 'postgres');
+wait_until('all nodes have the database', sub { !grep { ask("host=127.0.0.1 port=$_->{port} user=postgres dbname=shop", 'SELECT 1') ne '1' } @nodes });
 like(on_leader('CREATE EXTENSION hilo_hub CASCADE; SELECT hilo_hub.resume()'), qr/^\d+$/m, 'a cluster that is a hub');
 $options =~ s/one,two/$hosts/;
 $member->safe_psql('postgres', qq{
