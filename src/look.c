@@ -39,11 +39,13 @@
 #include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "storage/bufmgr.h"
@@ -73,6 +75,7 @@
  */
 #define WINDOW			1000
 #define WINDOW_A_PLACE	64
+#define TEXT_WINDOW		63		/* each may cost a search */
 #define FEW_PLACES		4
 #define WINDOW_OPEN		USECS_PER_SEC
 
@@ -688,17 +691,50 @@ search_numbers(Relation table, Relation index, int64 low, int64 high, bool highe
 	return search_index(table, index, keys, lengthof(keys), direction, most_passed, id);
 }
 
+/* The id of a number as text, as the caller of the look writes it. */
+static text *
+build_id(const HiloIds *ids, int64 number)
+{
+	return hilo_build_id(ids->start, ids->start_len, number, ids->tag);
+}
+
+/*
+ * True if an index of text has nothing between the ids of two numbers, which then are no ids, nor
+ * is one between them.  In the order of bytes the ids of numbers with equally many digits are in
+ * the order of the numbers.
+ *
+ * The opposite does not hold: orders/100-A to orders/163-A have orders/120-B and orders/1205-A
+ * between them.
+ */
+static bool
+has_none_between(const HiloIds *ids, Relation table, Relation index, int64 low, int64 high)
+{
+	text	   *low_id = build_id(ids, low);
+	text	   *high_id = build_id(ids, high);
+	ScanKeyData keys[2];
+
+	if (index->rd_indcollation[0] != C_COLLATION_OID || VARSIZE(low_id) != VARSIZE(high_id))
+		return false;
+	ScanKeyEntryInitialize(&keys[0], 0, 1, BTGreaterEqualStrategyNumber, TEXTOID,
+						   C_COLLATION_OID, F_TEXT_GE, PointerGetDatum(low_id));
+	ScanKeyEntryInitialize(&keys[1], 0, 1, BTLessEqualStrategyNumber, TEXTOID,
+						   C_COLLATION_OID, F_TEXT_LE, PointerGetDatum(high_id));
+	return !search_index(table, index, keys, lengthof(keys), ForwardScanDirection, MAX_PASSED, NULL);
+}
+
 /*
  * Find the lowest number from low to high whose id is in an index of text.  There the order
  * is not that of numbers: orders/10-A comes before orders/9-A.  So each number is a search of its
- * own.
+ * own, unless one search finds nothing at all.
  */
 static bool
 search_texts(const HiloIds *ids, Relation table, Relation index, int64 low, int64 high, int64 *id)
 {
+	if (low < high && has_none_between(ids, table, index, low, high))
+		return false;
 	for (int64 number = low;; number++)
 	{
-		text	   *wanted = hilo_build_id(ids->start, ids->start_len, number, ids->tag);
+		text	   *wanted = build_id(ids, number);
 		ScanKeyData key;
 		bool		found;
 
@@ -889,7 +925,7 @@ static bool
 open_window(HiloIds *ids, const HiloCourse *course, int64 low, int64 first, int64 *id)
 {
 	HiloWindow *window = &ids->window;
-	int64		most = ids->holds_text ? 0 : Max(WINDOW, WINDOW_A_PLACE * list_length(ids->places));
+	int64		most = ids->holds_text ? TEXT_WINDOW : Max(WINDOW, WINDOW_A_PLACE * list_length(ids->places));
 	int64		steps = Min(Min(window->steps, most), hilo_steps_to(course, low, course->end));
 	int64		high = low + steps * course->increment;
 	bool		found = first <= high && hilo_ids_have(ids, first, high, id);
@@ -916,6 +952,21 @@ window_has(HiloWindow *window, int64 number)
 		return false;
 	window->low = number;
 	return true;
+}
+
+/* Numbers that are free for other ids than these have to be looked at again. */
+void
+hilo_ids_set_form(HiloIds *ids, const char *start, int start_len, const char *tag)
+{
+	uint64		form = hash_bytes_extended((const unsigned char *) tag, strlen(tag), start_len);
+
+	form = hash_bytes_extended((const unsigned char *) start, start_len, form);
+	if (ids->form != form)
+		ids->window.high = ids->window.low;
+	ids->form = form;
+	ids->start = start;
+	ids->start_len = start_len;
+	ids->tag = tag;
 }
 
 /*

@@ -50,8 +50,8 @@ typedef struct HiloIds
 	Oid			without_index;	/* a table that no index answers for;
 								 * InvalidOid: there is none */
 	int64		limit;			/* the highest number that fits the columns */
-	bool		holds_text;		/* a column holds ids as text: one exact look
-								 * a number */
+	bool		holds_text;		/* a column holds ids as text: windows are
+								 * short */
 	List	   *places;			/* indexes to look into, of HiloPlace * */
 	List	   *relations;		/* OIDs; a message about one of them makes all
 								 * of this out of date */
@@ -60,11 +60,12 @@ typedef struct HiloIds
 
 	/*
 	 * Set by the caller before a look at ids as text: what is around the
-	 * number.
+	 * number, which a hash tells from what was around it at the last look.
 	 */
 	const char *start;
 	int			start_len;
 	const char *tag;
+	uint64		form;
 } HiloIds;
 
 /* A counter as the look sees it: where it is, and how it goes on. */
@@ -98,6 +99,12 @@ extern HiloIds *hilo_ids_of_collection(HiloIds *ids, const char *collection);
 
 /* Find the places of one column.  Raises 55000 if there is no index to look into. */
 extern void hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum);
+
+/*
+ * Say what is around the number in ids as text: before it so many bytes, and after it the tag.
+ * Both have to stay where they are until the look.
+ */
+extern void hilo_ids_set_form(HiloIds *ids, const char *start, int start_len, const char *tag);
 
 /*
  * True if the number is an id.  Call it once for each number that was drawn; the places must

@@ -350,16 +350,14 @@ set_form(HiloEntry *entry, const HiloIdForm *form)
 {
 	static char start[HILO_MAX_START_LEN];
 	HiloCollection *collection = &entry->collection;
+	int			start_len;
 
 	(void) hilo_collection_row(collection);
-	entry->ids->start = start;
-	entry->ids->start_len = hilo_document_id_start(start, entry->name,
-												   hilo_collection_separator(collection),
-												   hilo_server_prefix);
-	if (form == &entry->text.given)
-		entry->ids->tag = pnstrdup(form->suffix + 1, Max(form->suffix_len - 1, 0));
-	else
-		entry->ids->tag = hilo_collection_node_tag(collection);
+	start_len = hilo_document_id_start(start, entry->name, hilo_collection_separator(collection),
+									   hilo_server_prefix);
+	hilo_ids_set_form(entry->ids, start, start_len, form == &entry->text.given ?
+					  pnstrdup(form->suffix + 1, Max(form->suffix_len - 1, 0)) :
+					  hilo_collection_node_tag(collection));
 }
 
 /*

@@ -390,6 +390,20 @@ INSERT INTO exact SELECT 'exact/' || i || '-A' FROM generate_series(1, 3000) i W
 INSERT INTO exact (x) SELECT 0 FROM generate_series(1, 300);
 SELECT count(*), count(DISTINCT id) FROM exact;
 
+-- In the order of bytes one search does for many numbers, if there is nothing between their ids; what is between them may be other ids.
+CREATE TABLE bytes (id text COLLATE "C" PRIMARY KEY DEFAULT hilo_next('bytes'), x int);
+SELECT hilo.bind('bytes', 'bytes', 'id');
+INSERT INTO bytes SELECT 'bytes/' || i FROM unnest('{5-A,17-A,17-B,18-B,70-A,99-A,100-A,105-A,1050-B,300-A,301-A,302-A,310-A}'::text[]) i;
+INSERT INTO bytes (x) SELECT 0 FROM generate_series(1, 400);
+SELECT string_agg(g::text, ' ' ORDER BY g) AS passed FROM generate_series(1, 409) g WHERE NOT EXISTS (SELECT FROM bytes WHERE id = 'bytes/' || g || '-A' AND x = 0);
+-- What was free for one tag, prefix or separator may not be so for another one, in the same command.
+INSERT INTO bytes SELECT 'bytes/' || g || '-Q' FROM generate_series(410, 500) g;
+INSERT INTO bytes SELECT 'bytes/north/' || g || '-A' FROM generate_series(501, 600) g;
+SELECT count(hilo_next('bytes')) > 0, hilo_next('bytes', 'Q') = 'bytes/501-Q' AS passed FROM generate_series(1, 16);
+SELECT count(*) FROM (SELECT CASE g WHEN 9 THEN set_config('hilo.server_prefix', 'north/', false) ELSE hilo_next('bytes') END AS id
+	FROM generate_series(1, 20) g) d JOIN bytes USING (id);
+RESET hilo.server_prefix;
+
 -- A table is renamed, another owner's, or dropped: its ids are no longer looked at, with one warning in a session.
 INSERT INTO bound_parts SELECT g, 1 FROM generate_series(6, 9) g;
 ALTER TABLE bound_parts RENAME TO renamed;
@@ -418,6 +432,6 @@ INSERT INTO docs (x) VALUES (0) RETURNING id;
 SELECT collection, table_name, column_name, owner = current_user AS own FROM hilo.binding ORDER BY 1, 2, 3;
 
 DROP SCHEMA regress_look CASCADE;
-SELECT count(hilo.unbind(name)), count(hilo.drop(name)) FROM unnest('{numbers,bound_parts,docs,exact}'::text[]) name;
+SELECT count(hilo.unbind(name)), count(hilo.drop(name)) FROM unnest('{numbers,bound_parts,docs,exact,bytes}'::text[]) name;
 SELECT count(*) FROM hilo.binding;
 DROP ROLE regress_hilo_stranger;
