@@ -244,18 +244,20 @@ as_user() {
     fi
 }
 
-# Tell all processes that this one has started, directly or not, to end.
+# End all processes that this one has started, directly or not.  unshare does not end when it is
+# told to; what it runs ends with it.
 end_children() {
-    children=$(awk -v top=$$ '
-        /^Pid:/ { pid = $2 }
+    awk -v top=$$ '
+        /^Name:/ { name = $2 }
+        /^Pid:/ { pid = $2; signal[pid] = name == "unshare" ? "KILL" : "TERM" }
         /^PPid:/ { parent[pid] = $2 }
         END {
             for (pid in parent) {
                 for (p = parent[pid]; p > 1 && p != top; p = parent[p]);
-                if (p == top) print pid
+                if (p == top) print signal[pid], pid
             }
-        }' /proc/[0-9]*/status 2>/dev/null)
-    [ -z "$children" ] || kill $children 2>/dev/null
+        }' /proc/[0-9]*/status 2>/dev/null |
+        while read -r signal pid; do kill "-$signal" "$pid" 2>/dev/null; done
 }
 
 # End what was started, here or below $work, and remove it; the copy of the checkout, with
