@@ -939,16 +939,13 @@ open_window(HiloIds *ids, const HiloCourse *course, int64 low, int64 first, int6
 /*
  * True if the number was looked at, and that still holds.  It is used up then, because the sequence
  * may be set back to a lower number, and draw it again after a row has been inserted with it.
- *
- * A window is not open for longer because the clock was set back: then the time that is left, a
- * number without sign, is too large.
  */
 static inline bool
 window_has(HiloWindow *window, int64 number)
 {
 	if (number <= window->low || number > window->high ||
 		!(is_same_command(window) ||
-		  (uint64) (window->open_until - GetCurrentStatementStartTimestamp()) <= WINDOW_OPEN))
+		  GetCurrentStatementStartTimestamp() < window->open_until))
 		return false;
 	window->low = number;
 	return true;
