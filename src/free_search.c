@@ -46,8 +46,7 @@ look_up(int64 number, HiloTakenCallback is_taken, void *arg, int *tries)
 
 /*
  * Search downwards for a free number below limit and above taken: limit - 1, -
- * 2, - 4 ...; 0: none.  The upward search has passed the middle, so distance
- * cannot overflow.
+ * 2, - 4 ...; 0: none.
  *
  * This is for ids close to the limit, such as one at the end of the type that was written by
  * mistake: the upward search ends there, and has passed the free numbers below.
@@ -56,9 +55,9 @@ static int64
 gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
 			int *tries)
 {
-	for (int64 distance = 1; distance < limit - taken; distance *= 2)
-		if (!look_up(limit - distance, is_taken, arg, tries))
-			return limit - distance;
+	for (uint64 distance = 1; distance < (uint64) (limit - taken); distance *= 2)
+		if (!look_up(limit - (int64) distance, is_taken, arg, tries))
+			return limit - (int64) distance;
 	return 0;
 }
 

@@ -472,5 +472,9 @@ hilo_document_id_for(HiloEntry *entry, text *requested, Relation rel, AttrNumber
 				 errmsg("document id is too long"),
 				 errdetail("It has %d bytes; the limit is %d.",
 						   (int) strlen(name), HILO_MAX_ID_LEN)));
+
+	/* The command may have found it to be free before, and not drawn it yet. */
+	if (entry->ids != NULL)
+		hilo_ids_close_window(entry->ids);
 	return requested;
 }

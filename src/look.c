@@ -219,8 +219,10 @@ index_answers(Relation index, AttrNumber attnum, bool *is_text)
 {
 	Form_pg_index form = index->rd_index;
 
-	*is_text = index->rd_opfamily[0] == TEXT_BTREE_FAM_OID ||
-		index->rd_opfamily[0] == TEXT_PATTERN_BTREE_FAM_OID;
+	/* The type "name" is in the first family, too. */
+	*is_text = index->rd_opcintype[0] == TEXTOID &&
+		(index->rd_opfamily[0] == TEXT_BTREE_FAM_OID ||
+		 index->rd_opfamily[0] == TEXT_PATTERN_BTREE_FAM_OID);
 	return index->rd_rel->relkind == RELKIND_INDEX &&
 		index->rd_rel->relam == BTREE_AM_OID &&
 		form->indisvalid && form->indisready &&
@@ -426,8 +428,9 @@ default_draws_from(Relation table, AttrNumber attnum, Oid sequence)
 
 /*
  * Empty the list of places, before they are found again, and close the window: what was looked at
- * while places were missing, or before they changed, does not count any more.  The places count as not current until the search has
- * ended, so one that ends with an error leaves nothing that is incomplete in use.
+ * while places were missing, or before they changed, does not count any more.  The places count as
+ * not current until the search has ended, so one that ends with an error leaves nothing that is
+ * incomplete in use.
  */
 static void
 clear_places(HiloIds *ids)
@@ -709,11 +712,15 @@ build_id(const HiloIds *ids, int64 number)
 static bool
 has_none_between(const HiloIds *ids, Relation table, Relation index, int64 low, int64 high)
 {
-	text	   *low_id = build_id(ids, low);
-	text	   *high_id = build_id(ids, high);
+	text	   *low_id;
+	text	   *high_id;
 	ScanKeyData keys[2];
 
-	if (index->rd_indcollation[0] != C_COLLATION_OID || VARSIZE(low_id) != VARSIZE(high_id))
+	if (index->rd_indcollation[0] != C_COLLATION_OID)
+		return false;
+	low_id = build_id(ids, low);
+	high_id = build_id(ids, high);
+	if (VARSIZE(low_id) != VARSIZE(high_id))
 		return false;
 	ScanKeyEntryInitialize(&keys[0], 0, 1, BTGreaterEqualStrategyNumber, TEXTOID,
 						   C_COLLATION_OID, F_TEXT_GE, PointerGetDatum(low_id));
@@ -894,6 +901,17 @@ is_same_command(const HiloWindow *window)
 }
 
 /*
+ * True if the window was left open for a second, which is not over.  Without a sign the time that
+ * is left is also too long if the clock was set back.
+ */
+static bool
+stays_open(const HiloWindow *window)
+{
+	return window->open_until != 0 &&
+		(uint64) (window->open_until - GetCurrentTimestamp()) <= WINDOW_OPEN;
+}
+
+/*
  * Remember which command looks.  Its first window is empty, so a statement that inserts one row
  * searches for no number but its own; each window has twice as many numbers as the one before.
  */
@@ -901,13 +919,13 @@ static void
 remember_command(HiloIds *ids)
 {
 	HiloWindow *window = &ids->window;
-	bool		stays_open = list_length(ids->places) > FEW_PLACES;
+	bool		is_left_open = list_length(ids->places) > FEW_PLACES;
 
 	window->statement = GetCurrentStatementStartTimestamp();
 	window->transaction = hilo_local_xid();
 	window->command = GetCurrentCommandId(false);
-	window->open_until = stays_open ? GetCurrentTimestamp() + WINDOW_OPEN : 0;
-	if (!stays_open)
+	window->open_until = is_left_open ? GetCurrentTimestamp() + WINDOW_OPEN : 0;
+	if (!is_left_open)
 		window->steps = 0;
 }
 
@@ -944,11 +962,16 @@ static inline bool
 window_has(HiloWindow *window, int64 number)
 {
 	if (number <= window->low || number > window->high ||
-		!(is_same_command(window) ||
-		  GetCurrentStatementStartTimestamp() < window->open_until))
+		!(is_same_command(window) || stays_open(window)))
 		return false;
 	window->low = number;
 	return true;
+}
+
+void
+hilo_ids_close_window(HiloIds *ids)
+{
+	ids->window.high = ids->window.low;
 }
 
 /* Numbers that are free for other ids than these have to be looked at again. */
@@ -959,7 +982,7 @@ hilo_ids_set_form(HiloIds *ids, const char *start, int start_len, const char *ta
 
 	form = hash_bytes_extended((const unsigned char *) start, start_len, form);
 	if (ids->form != form)
-		ids->window.high = ids->window.low;
+		hilo_ids_close_window(ids);
 	ids->form = form;
 	ids->start = start;
 	ids->start_len = start_len;

@@ -36,7 +36,7 @@ typedef struct HiloWindow
 	TimestampTz statement;
 	LocalTransactionId transaction;
 	CommandId	command;
-	TimestampTz open_until;		/* and statements that began before this */
+	TimestampTz open_until;		/* others may use it until then; 0: none */
 } HiloWindow;
 
 /* Where the ids of a counter are, as far as this session knows. */
@@ -99,6 +99,9 @@ extern HiloIds *hilo_ids_of_collection(HiloIds *ids, const char *collection);
 
 /* Find the places of one column.  Raises 55000 if there is no index to look into. */
 extern void hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum);
+
+/* From now on all numbers have to be looked at again, because ids may have been added. */
+extern void hilo_ids_close_window(HiloIds *ids);
 
 /*
  * Say what is around the number in ids as text: before it so many bytes, and after it the tag.

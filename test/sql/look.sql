@@ -404,6 +404,15 @@ SELECT count(*) FROM (SELECT CASE g WHEN 9 THEN set_config('hilo.server_prefix',
 	FROM generate_series(1, 20) g) d JOIN bytes USING (id);
 RESET hilo.server_prefix;
 
+-- The trigger takes ids as they are beside those that it draws, in one command.
+CREATE TABLE mixed (id text PRIMARY KEY);
+SELECT hilo.bind('mixed', 'mixed', 'id');
+CREATE TRIGGER assign_id BEFORE INSERT ON mixed FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'mixed');
+INSERT INTO mixed VALUES (NULL), (NULL), ('mixed/3-A'), (NULL), (NULL) RETURNING id;
+-- The type "name" is no text.
+CREATE TABLE named (id name PRIMARY KEY);
+SELECT next_identity_free('named/');
+
 -- A table is renamed, another owner's, or dropped: its ids are no longer looked at, with one warning in a session.
 INSERT INTO bound_parts SELECT g, 1 FROM generate_series(6, 9) g;
 ALTER TABLE bound_parts RENAME TO renamed;
@@ -432,6 +441,6 @@ INSERT INTO docs (x) VALUES (0) RETURNING id;
 SELECT collection, table_name, column_name, owner = current_user AS own FROM hilo.binding ORDER BY 1, 2, 3;
 
 DROP SCHEMA regress_look CASCADE;
-SELECT count(hilo.unbind(name)), count(hilo.drop(name)) FROM unnest('{numbers,bound_parts,docs,exact,bytes}'::text[]) name;
+SELECT count(hilo.unbind(name)), count(hilo.drop(name)) FROM unnest('{numbers,bound_parts,docs,exact,bytes,mixed}'::text[]) name;
 SELECT count(*) FROM hilo.binding;
 DROP ROLE regress_hilo_stranger;
