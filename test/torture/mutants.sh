@@ -88,7 +88,7 @@ replace() {
 #
 # Mistakes: what is broken, by replace; and what finds it, with what it says
 #
-names='none flush lsn redo storage elsewhere checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
+names='none flush lsn redo storage elsewhere checkpoint image tokens own-token others-ahead compared unlogged unflushed waitless frozen news heed epoch standby held-local generation home guard joined leak forget leave sqlstate seq-flush seq-as-it-is seq-redo seq-lot seq-copy seq-standby horizon-flush horizon-wait look-none look-message look-locked look-partial look-parts look-window look-closed look-limit look-open look-text look-separator look-tag look-form look-stranger look-dependants look-passed look-invalid look-empty look-code look-block'
 mutant() {
     case $1 in
         none)
@@ -353,15 +353,15 @@ mutant() {
             look() { sql sql/free_limits.sql '^[-+]' && tap 039_look.pl 'do not drive the sequence away'; } ;;
         look-separator)
             about="a collection's own separator does not count for ids that are looked up one by one"
-            replace session.c '												   hilo_collection_separator(collection),
-												   hilo_server_prefix);
-	' '												   hilo_identity_parts_separator,
-												   hilo_server_prefix);
-	'
+            replace session.c 'entry->name, hilo_collection_separator(collection),' 'entry->name, hilo_identity_parts_separator,'
             look() { sql sql/separator.sql '^[-+]'; } ;;
         look-tag)
             about="the tag that a default gives does not count for ids that are looked up one by one"
-            replace session.c 'if (form == &entry->text.given)' 'if (false)'
+            replace session.c 'form == &entry->text.given ?' 'false ?'
+            look() { sql sql/look.sql '^[-+]'; } ;;
+        look-form)
+            about="what was free for one tag is taken for free for another one"
+            replace look.c 'if (ids->form != form)' 'if (false)'
             look() { sql sql/look.sql '^[-+]'; } ;;
         look-stranger)
             about="a binding counts although the table has another owner"
