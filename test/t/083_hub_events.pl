@@ -44,7 +44,8 @@ my @members;
 # All servers read this file for what to add to the time.
 my $clock = "$dir/clock";
 my ($faketime) = glob '/usr/lib/*/faketime/libfaketimeMT.so.1';
-@ENV{qw(LD_PRELOAD FAKETIME_TIMESTAMP_FILE FAKETIME_NO_CACHE FAKETIME_DONT_FAKE_MONOTONIC)} = ($faketime, $clock, 1, 1) if $faketime;
+# The times of files stay, by which a hub knows its folder.
+@ENV{qw(LD_PRELOAD FAKETIME_TIMESTAMP_FILE FAKETIME_NO_CACHE FAKETIME_DONT_FAKE_MONOTONIC NO_FAKE_STAT)} = ($faketime, $clock, 1, 1, 1) if $faketime;
 sub set_clocks { my ($by) = @_; append_to_file("$clock.new", sprintf "%+d\n", $by); rename "$clock.new", $clock; return }
 set_clocks(0);
 
