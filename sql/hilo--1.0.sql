@@ -219,7 +219,7 @@ COMMENT ON FUNCTION hilo.seed IS 'move a collection to at least value; with forc
 
 CREATE FUNCTION hilo.drop(collection text) RETURNS boolean
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
-COMMENT ON FUNCTION hilo.drop IS 'forget a collection, or identity (companies|); false if unknown';
+COMMENT ON FUNCTION hilo.drop IS 'drop a collection, or an identity (companies|); false if there is none';
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL,

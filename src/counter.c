@@ -365,7 +365,7 @@ hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
 	return value;
 }
 
-/* Forget what hilo_counter_configure() has set. */
+/* Undo what hilo_counter_configure() has set. */
 static void
 reset_options(HiloRow *row)
 {

@@ -101,7 +101,7 @@ hilo_last_number(PG_FUNCTION_ARGS)
 	HiloEntry  *entry = hilo_entry_known(collection);
 
 	/*
-	 * Numbers drawn before the extension was dropped and created again do not
+	 * Numbers of an extension that was dropped, and created again, do not
 	 * count.
 	 */
 	if (entry == NULL || entry->range.drawn == 0 ||

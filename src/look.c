@@ -13,7 +13,8 @@
  * Each search descends an index once, to the lowest id at or above a number.  All
  * numbers before that id are free, too, so one search usually serves many draws:
  * these numbers are the window.  A window lasts only for one command, because the
- * session itself may insert ids by hand in the next one.
+ * session itself may insert ids by hand in the next one.  Those that the command inserts between
+ * its own draws can collide with them, but not those that hilo.assign_id() takes as they are.
  *
  * If a number is taken, the next free one is searched: see free_search.c.
  *

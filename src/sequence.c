@@ -84,7 +84,7 @@ sequence_catalog_changed(Datum arg, int cacheid, uint32 hash)
 }
 
 /*
- * Forget sequences that were dropped, whenever there are twice as many as were left the
+ * Remove what is known of sequences that were dropped, whenever there are twice as many as were left the
  * last time: a session may make and drop very many tables.
  *
  * The memory of an entry stays that of an entry, so a caller that still has a pointer finds

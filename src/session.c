@@ -108,7 +108,7 @@ hilo_collection_read(HiloCollection *collection)
  */
 
 /*
- * Forget the range of an entry; its unused numbers become a gap.  The next range starts small,
+ * Discard the range of an entry; its unused numbers become a gap.  The next range starts small,
  * because the count has started anew.
  */
 static void

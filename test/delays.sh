@@ -6,7 +6,7 @@
 #
 #   sh test/delays.sh [--no-install] [MINUTES [SEED [FILE...]]]
 #
-# MINUTES are those of torture.  The same SEED gives the same delays to the same calls of sessions
+# MINUTES are those of torture.  One SEED gives the same delays to the same calls of sessions
 # that connect in the same order; what the kernel does in between differs.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1

@@ -115,7 +115,7 @@ lock_asking(const char *name, bool wait, LOCKTAG *tag)
  * - Another hub's numbers have nothing to do with those that were leased so far.
  * - A lower opening is that of a former hub: a primary that runs on after its standby was
  *	 promoted, or one that was restored.
- * - The same opening with another random number means that two copies of a hub were opened, each
+ * - An opening of equal number, but with another id, means that two copies of a hub were opened, each
  *	 of which counted one up.  Which of them is right only a person can tell.
  *
  * The row is changed before any number of the new opening is used, and its record is flushed

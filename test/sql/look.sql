@@ -264,6 +264,16 @@ ALTER TABLE many ALTER id SET DEFAULT hilo.nextval('many_id_seq');
 INSERT INTO many VALUES (1), (2), (3), (1500);
 INSERT INTO many (x) SELECT 0 FROM generate_series(1, 2000);
 SELECT count(*), count(DISTINCT id), max(id) FROM many;
+-- Also within one statement that takes longer.
+DO $$
+DECLARE
+	n bigint;
+BEGIN
+	FOR i IN 1 .. 20 LOOP n := hilo.nextval('many_id_seq'); END LOOP;
+	PERFORM pg_sleep(1.1);
+	INSERT INTO many VALUES (n + 2);
+	RAISE INFO 'in steps of %', (SELECT array_agg(hilo.nextval('many_id_seq') - n) FROM generate_series(1, 3));
+END $$;
 
 -- Draws within DDL: a table that is being rewritten, or an index that is being built.
 CREATE SEQUENCE ddl;
