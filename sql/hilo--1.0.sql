@@ -159,11 +159,13 @@ SELECT pg_catalog.pg_extension_config_dump('hilo.binding', '');
 --
 CREATE FUNCTION hilo_next(collection text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next';
-COMMENT ON FUNCTION hilo_next(text) IS 'draw the next document id of a collection: orders/1-A';
+COMMENT ON FUNCTION hilo_next(text) IS
+    'draw the next document id of a collection, with its node tag or this server''s: orders/1-A';
 
 CREATE FUNCTION hilo_next(collection text, node_tag text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_next_tagged';
-COMMENT ON FUNCTION hilo_next(text, text) IS 'draw the next document id, with this node tag';
+COMMENT ON FUNCTION hilo_next(text, text) IS
+    'draw the next document id of a collection, with a node tag; an empty one gives orders/1';
 
 CREATE FUNCTION hilo_next_number(collection text) RETURNS bigint
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -191,14 +193,16 @@ COMMENT ON FUNCTION hilo.next_range IS 'claim a range of numbers for a client pr
 
 CREATE FUNCTION hilo.return_range(collection text, last bigint, high bigint, claim bigint)
     RETURNS boolean LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_return_range';
-COMMENT ON FUNCTION hilo.return_range IS 'put back the rest of a range; false if others followed';
+COMMENT ON FUNCTION hilo.return_range IS
+    'put back the numbers of a range above the last one that was used; false if others followed';
 
 --
 -- Sequences
 --
 CREATE FUNCTION hilo.nextval(sequence regclass) RETURNS bigint
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_nextval';
-COMMENT ON FUNCTION hilo.nextval IS 'draw the next free number of a sequence, and make it durable';
+COMMENT ON FUNCTION hilo.nextval IS
+    'draw the next number of a sequence, which is on disk then, and no id of the column';
 
 CREATE PROCEDURE hilo.horizon(sequence regclass, INOUT horizon bigint DEFAULT NULL)
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_horizon';
@@ -215,11 +219,13 @@ COMMENT ON FUNCTION hilo._identity_nextval IS 'draw for an identity column, by t
 --
 CREATE FUNCTION hilo.seed(collection text, value bigint, force boolean DEFAULT false)
     RETURNS bigint LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_seed';
-COMMENT ON FUNCTION hilo.seed IS 'move a collection to at least value; with force, to value';
+COMMENT ON FUNCTION hilo.seed(text, bigint, boolean) IS
+    'move a collection to at least value, or set it with force; returns the highest number now';
 
 CREATE FUNCTION hilo.drop(collection text) RETURNS boolean
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_drop';
-COMMENT ON FUNCTION hilo.drop IS 'drop a collection, or an identity (companies|); false if there is none';
+COMMENT ON FUNCTION hilo.drop IS
+    'drop a collection, or an identity (companies|); false if there is none';
 
 CREATE FUNCTION hilo.configure(
     collection text, range_size bigint DEFAULT NULL, max_range_size bigint DEFAULT NULL,
@@ -262,11 +268,13 @@ COMMENT ON FUNCTION next_identity_free_for(text) IS 'draw a number of an identit
 
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_server_side_id(text) IS 'draw an id like companies/0000000000000000027-A';
+COMMENT ON FUNCTION next_server_side_id(text) IS
+    'draw the next server-side id: companies/0000000000000000027-A';
 
 CREATE FUNCTION hilo_document_id(collection text, requested text DEFAULT NULL) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION hilo_document_id(text, text) IS 'the id for a document: as requested, or drawn';
+COMMENT ON FUNCTION hilo_document_id(text, text) IS
+    'the id for a document: as requested, or drawn for null, an empty text, prefix/ or identity|';
 
 CREATE FUNCTION hilo.assign_id() RETURNS trigger
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'hilo_assign_id';
@@ -563,7 +571,8 @@ COMMENT ON VIEW hilo.columns IS 'columns that draw from sequences, or are bound 
 COMMENT ON COLUMN hilo.columns.relation IS 'table';
 COMMENT ON COLUMN hilo.columns.column_name IS 'column that draws, or is bound';
 COMMENT ON COLUMN hilo.columns.counter IS 'sequence that it draws from, or its collection';
-COMMENT ON COLUMN hilo.columns.draws IS 'how it draws; setting: hilo.nextval by hilo.sequences';
+COMMENT ON COLUMN hilo.columns.draws IS
+    'nextval, hilo.nextval, identity or bound; setting: hilo.nextval because of hilo.sequences';
 COMMENT ON COLUMN hilo.columns.number IS 'highest number so far; null: none, or not yours to read';
 COMMENT ON COLUMN hilo.columns.last_number IS 'last number of the counter that fits the column';
 COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers up to the last one, from 0 to 1';
@@ -664,7 +673,8 @@ CREATE FUNCTION hilo.sync(relation regclass)
     LANGUAGE sql BEGIN ATOMIC
         SELECT s.column_name, s.counter, s.was, s.now, s.result FROM hilo._sync(relation, false) s;
     END;
-COMMENT ON FUNCTION hilo.sync(regclass) IS 'move the counters of a table up to its highest ids';
+COMMENT ON FUNCTION hilo.sync(regclass) IS
+    'move the counters of a table up to its highest ids; a row for each says so, or why not';
 
 CREATE FUNCTION hilo.sync()
     RETURNS TABLE (relation regclass, column_name name, counter text, was bigint, now bigint,
