@@ -156,6 +156,19 @@ hilo_log_page(Relation rel, BlockNumber block, Page contents)
 }
 
 /*
+ * Pin the first block of rel.  Looking for a page costs as much as all else that a draw does with
+ * it, so the caller passes the buffer that had it the last time; 0: not known.
+ */
+static inline Buffer
+hilo_read_again(Relation rel, Buffer recent)
+{
+	if (BufferIsValid(recent) &&
+		ReadRecentBuffer(rel->rd_locator, MAIN_FORKNUM, 0, recent))
+		return recent;
+	return ReadBuffer(rel, 0);
+}
+
+/*
  * The storage of a permanent table of this database, by what pg_class says of it.  The table must
  * be locked; the relcache is not needed.
  */

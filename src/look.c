@@ -31,6 +31,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -703,12 +704,11 @@ build_id(const HiloIds *ids, int64 number)
 }
 
 /*
- * True if an index of text has nothing between the ids of two numbers, which then are no ids, nor
- * is one between them.  In the order of bytes the ids of numbers with equally many digits are in
- * the order of the numbers.
+ * True if an index of text has no entry that could be the id of a number from low to high.  In the
+ * order of bytes, the ids of numbers with equally many digits are in the order of the numbers.
+ * So one search passes all of them, and whatever has another length is none of them.
  *
- * The opposite does not hold: orders/100-A to orders/163-A have orders/120-B and orders/1205-A
- * between them.
+ * The opposite does not hold: orders/100-A to orders/163-A have orders/120-B between them.
  */
 static bool
 has_none_between(const HiloIds *ids, Relation table, Relation index, int64 low, int64 high)
@@ -716,6 +716,8 @@ has_none_between(const HiloIds *ids, Relation table, Relation index, int64 low, 
 	text	   *low_id;
 	text	   *high_id;
 	ScanKeyData keys[2];
+	IndexScanDesc scan;
+	bool		none = true;
 
 	if (index->rd_indcollation[0] != C_COLLATION_OID)
 		return false;
@@ -727,13 +729,24 @@ has_none_between(const HiloIds *ids, Relation table, Relation index, int64 low, 
 						   C_COLLATION_OID, F_TEXT_GE, PointerGetDatum(low_id));
 	ScanKeyEntryInitialize(&keys[1], 0, 1, BTLessEqualStrategyNumber, TEXTOID,
 						   C_COLLATION_OID, F_TEXT_LE, PointerGetDatum(high_id));
-	return !search_index(table, index, keys, lengthof(keys), ForwardScanDirection, MAX_PASSED, NULL);
+	scan = hilo_index_beginscan(table, index, SnapshotAny, lengthof(keys));
+	scan->xs_want_itup = true;
+	index_rescan(scan, keys, lengthof(keys), NULL, 0);
+	for (int passed = 0; none && index_getnext_tid(scan, ForwardScanDirection) != NULL; passed++)
+	{
+		bool		isnull;
+		Datum		entry = index_getattr(scan->xs_itup, 1, scan->xs_itupdesc, &isnull);
+
+		none = passed < TEXT_WINDOW && toast_raw_datum_size(entry) != VARSIZE(low_id);
+	}
+	index_endscan(scan);
+	return none;
 }
 
 /*
  * Find the lowest number from low to high whose id is in an index of text.  There the order
  * is not that of numbers: orders/10-A comes before orders/9-A.  So each number is a search of its
- * own, unless one search finds nothing at all.
+ * own, unless has_none_between() can answer for all.
  */
 static bool
 search_texts(const HiloIds *ids, Relation table, Relation index, int64 low, int64 high, int64 *id)

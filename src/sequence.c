@@ -361,13 +361,14 @@ static int64
 make_durable(HiloSequence *sequence)
 {
 	Relation	rel = open_locked(sequence);
-	Buffer		buffer = ReadBuffer(rel, 0);
+	Buffer		buffer = hilo_read_again(rel, sequence->buffer);
 	Page		page = BufferGetPage(buffer);
 	bool		needs_wal = RelationNeedsWAL(rel);
 	XLogRecPtr	lsn;
 	int64		position;
 	bool		covered;
 
+	sequence->buffer = buffer;
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	lsn = PageGetLSN(page);
 	position = position_of(sequence, page_data(page));

@@ -16,6 +16,7 @@
 #define HILO_SEQUENCE_H
 
 #include "access/xlogdefs.h"
+#include "storage/buf.h"
 
 #include "look.h"
 
@@ -32,6 +33,7 @@ typedef struct HiloSequence
 
 	XLogRecPtr	lot_lsn;		/* if the page's last record ends there, it
 								 * has logged numbers ahead; 0: not known */
+	Buffer		buffer;			/* had its page the last time; 0: not known */
 	HiloIds    *ids;			/* of the column that owns it; NULL: it cycles */
 } HiloSequence;
 
