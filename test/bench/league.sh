@@ -5,7 +5,7 @@
 #
 # Builds, starts private servers, lets clients draw ids of each kind (league.sql) and write
 # down what they were shown, and counts those that were shown twice.  Writes LEAGUE.md,
-# league.tsv and two plots into DIR: this folder, if none is given.  Two to twenty minutes; less with
+# league.tsv and two plots into DIR: this folder, if none is given.  Takes two minutes; less with
 # --short, which takes smaller volumes.
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
