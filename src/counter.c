@@ -418,8 +418,9 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
 
 /*
  * A counter that is not here yet is created with all that the other row says but its epoch and
- * what was logged ahead.  Of one that is here only max goes up, because its options are those
- * of this server.  A dropped counter of the other database leaves this one alone.
+ * what was logged ahead; but not below the floor of new counters.  Of one that is here only max
+ * goes up, because its options are those of this server.  A dropped counter of the other database
+ * leaves this one alone.
  *
  * The new epoch is needed even if max stays the same: what is left of the ranges here may
  * lie below the other max, and may have been used there.
@@ -433,15 +434,13 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	if (change.created || (row->flags & HILO_ROW_DROPPED))
 	{
-		int64		epoch = row->epoch;
-		int32		shared = row->flags & HILO_ROW_SHARED;
+		HiloRow		here = *row;
 
 		*row = *other;
-		row->epoch = epoch;
-		row->flags |= shared;
+		row->epoch = here.epoch;
+		row->flags |= here.flags & HILO_ROW_SHARED;
 		row->ahead = 0;
-		if (row->flags & HILO_ROW_DROPPED)
-			row->max = 0;
+		row->max = row->flags & HILO_ROW_DROPPED ? here.max : Max(here.max, other->max);
 	}
 	else if (!(other->flags & HILO_ROW_DROPPED))
 		row->max = Max(row->max, other->max);

@@ -11,8 +11,8 @@
  * above max, and then claimed, together with all numbers below it.  If several servers count, numbers
  * above max may belong to another one.  So a number is claimed first, and looked up then.
  *
- * Unlike a draw, these searches wait for locks of tables: a free number is only free if all
- * documents were looked at.
+ * Unlike a draw, next_identity_free() waits for locks of tables: a free number is only free if all
+ * documents were looked at.  A trigger does not wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -112,7 +112,8 @@ find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
 		documents->locked = list_concat(documents->locked,
 										find_all_inheritors(binding->relation, AccessShareLock, NULL));
 	}
-	documents->ids = document_ids = hilo_ids_of_collection(document_ids, identity->name);
+	hilo_ids_of_collection(&document_ids, identity->name);
+	documents->ids = document_ids;
 	if (document_ids == NULL)
 		return;
 	document_ids->start = identity->start;
@@ -121,7 +122,7 @@ find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot look up documents of identity \"%s\"", identity->name),
-				 OidIsValid(document_ids->without_index) ?
+				 OidIsValid(document_ids->without_index) && !document_ids->has_missed ?
 				 errdetail("No index on table \"%s\" leads with the column that is bound to it.",
 						   get_rel_name(document_ids->without_index)) :
 				 errdetail("The columns that are bound to it cannot be looked into."),
@@ -211,8 +212,12 @@ find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
 		pg_attribute_aclcheck(relation, attnum, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(rel));
 
-	/* The look locks it again, for itself. */
-	relation_close(rel, AccessShareLock);
+	/*
+	 * Partitions, too: the look would pass over one that it cannot lock at
+	 * once.
+	 */
+	documents->locked = find_all_inheritors(relation, AccessShareLock, NULL);
+	relation_close(rel, NoLock);
 	use_column(documents, identity, relation, attnum);
 }
 

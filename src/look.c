@@ -520,19 +520,22 @@ warn_lost_binding(const char *collection, const HiloBinding *binding)
  * A binding that does not count may do so later, when a table of that name is made or renamed.
  * Its OID is not known yet, so any message may be about it.
  */
-HiloIds *
-hilo_ids_of_collection(HiloIds *ids, const char *collection)
+void
+hilo_ids_of_collection(HiloIds **known, const char *collection)
 {
 	List	   *bindings = hilo_bindings(collection);
+	HiloIds    *ids;
 
 	if (bindings == NIL)
 	{
-		if (ids != NULL)
-			hilo_ids_free(ids);
-		return NULL;
+		if (*known != NULL)
+			hilo_ids_free(*known);
+		*known = NULL;
+		return;
 	}
-	if (ids == NULL)
-		ids = hilo_ids_create();
+	if (*known == NULL)
+		*known = hilo_ids_create();
+	ids = *known;
 	clear_places(ids);
 	foreach_ptr(const HiloBinding, binding, bindings)
 	{
@@ -548,7 +551,6 @@ hilo_ids_of_collection(HiloIds *ids, const char *collection)
 		MemoryContextSwitchTo(old);
 	}
 	ids->is_current = !ids->has_missed;
-	return ids;
 }
 
 /*
@@ -572,7 +574,10 @@ hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot look up ids in column \"%s\" of table \"%s\"",
 						column, get_rel_name(relation)),
+				 ids->has_missed ?
+				 errdetail("Another session has locked or changed the table or its index.") :
 				 errdetail("No index on the table leads with the column."),
+				 ids->has_missed ? 0 :
 				 errhint("CREATE INDEX ON %s (%s);",
 						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
 													get_rel_name(relation)),
@@ -1014,6 +1019,7 @@ bool
 hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 {
 	int64		id;
+	int64		steps;
 	bool		found;
 
 	if (ids->places == NIL || window_has(&ids->window, number))
@@ -1025,13 +1031,18 @@ hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 		ids->window.low = ids->window.high;
 		return hilo_ids_have(ids, number, number, &id);
 	}
+	steps = ids->window.steps;
 	found = open_window(ids, course, number, number, &id);
 
-	/* The number itself is looked at by now, so this window may be above it. */
+	/*
+	 * The number itself is looked at by now, so this window may be above it,
+	 * and as wide.
+	 */
 	if (found && id > number && id <= last && last < course->end)
 	{
 		int64		other;
 
+		ids->window.steps = steps;
 		(void) open_window(ids, course, last, last + 1, &other);
 	}
 	return found && id == number;

@@ -91,11 +91,10 @@ extern void hilo_ids_of_sequence(HiloIds *ids, Oid sequence);
 
 /*
  * Make sure that the places of a collection or identity, named without a bar, are known: those
- * of the columns that are bound to it.  Returns NULL if none is bound; ids may be NULL, and
- * are made if they are needed.  A warning, once in a session, of a row of hilo.binding that
- * does not count.
+ * of the columns that are bound to it.  *ids is NULL if none is bound, and made if there is
+ * one.  A warning, once in a session, of a row of hilo.binding that does not count.
  */
-extern HiloIds *hilo_ids_of_collection(HiloIds *ids, const char *collection);
+extern void hilo_ids_of_collection(HiloIds **ids, const char *collection);
 
 /* Find the places of one column.  Raises 55000 if there is no index to look into. */
 extern void hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum);

@@ -917,9 +917,16 @@ wait_for_standbys(XLogRecPtr lsn)
 	emit_log_hook = catch_warning;
 	*level = WARNING;
 	standbys_warned = false;
-	SyncRepWaitForLSN(lsn, false);
-	*level = old_level;
-	emit_log_hook = next_log_hook;
+	PG_TRY();
+	{
+		SyncRepWaitForLSN(lsn, false);
+	}
+	PG_FINALLY();
+	{
+		*level = old_level;
+		emit_log_hook = next_log_hook;
+	}
+	PG_END_TRY();
 	RESUME_INTERRUPTS();
 	return standbys_warned || ProcDiePending;
 }

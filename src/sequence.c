@@ -544,7 +544,7 @@ hilo_sequence_move(HiloSequence *sequence, int64 number)
 	if (is_before(sequence, sequence->course.end, number))
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
-				 errmsg("sequence \"%s\" ends below " INT64_FORMAT,
+				 errmsg("sequence \"%s\" ends before " INT64_FORMAT,
 						get_rel_name(sequence->oid), number),
 				 errdetail("Its last number is " INT64_FORMAT ".", sequence->course.end)));
 	move_to(sequence, number);

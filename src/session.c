@@ -196,23 +196,17 @@ hilo_entry(const char *name)
 }
 
 /*
- * Read the row, and keep the range if it is still valid: if the row has the epoch and home of
- * the range's claim.  The result holds for the generation from before the read.
- *
- * The epoch of a forgotten claim is set to 0, which stands for no claim.
+ * Read the row, and throw the range away unless the row still has the epoch and home of the
+ * range's claim.  The bindings are not read here, so range.generation stays as it is.
  */
 static void
 revalidate_range(HiloEntry *entry)
 {
-	HiloClaim  *claim = &entry->range.claim;
-
 	hilo_collection_read(&entry->collection);
-	if (!hilo_counter_holds(&entry->collection.row, claim))
-	{
-		forget_range(entry);
-		claim->epoch = 0;
-	}
-	entry->range.generation = entry->collection.generation;
+	if (hilo_counter_holds(&entry->collection.row, &entry->range.claim))
+		return;
+	forget_range(entry);
+	entry->range.claim.epoch = 0;	/* no claim */
 }
 
 List *
@@ -312,21 +306,23 @@ get_range(HiloEntry *entry, int64 above)
 	entry->range.claim = claim;
 	entry->range.waited_how = synchronous_commit;
 	entry->range.last = claim.range.low - 1;
-	entry->range.generation = generation;
 }
 
 /*
  * Make sure that the entry has a valid range with numbers left, above the given one (0: any),
  * that are as safe as this transaction wants, and that it is known where the ids are.
  *
- * Bindings are read together with the row, because both are valid for the same generation.
+ * The generation is noted before bindings and row are read, so a message that comes in between
+ * makes the next draw read both again.
  */
 static void
 refill(HiloEntry *entry, int64 above)
 {
-	if (entry->range.generation != hilo_generation)
+	uint64		generation = hilo_generation;
+
+	if (entry->range.generation != generation)
 	{
-		entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
+		hilo_ids_of_collection(&entry->ids, entry->name);
 		if (hilo_entry_unused(entry) > 0)
 			revalidate_range(entry);
 	}
@@ -338,6 +334,7 @@ refill(HiloEntry *entry, int64 above)
 		hilo_row_flush(hilo_row_own_lsn(entry->range.claim.lsn));
 		entry->range.waited_how = synchronous_commit;
 	}
+	entry->range.generation = generation;
 }
 
 /*
@@ -386,7 +383,7 @@ hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
 			refill(entry, above);
 		number = entry->range.last + 1;
 		if (entry->ids != NULL && !entry->ids->is_current)
-			entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
+			hilo_ids_of_collection(&entry->ids, entry->name);
 		if (entry->ids == NULL)
 			break;
 
@@ -432,7 +429,7 @@ hilo_entry_take_block(HiloEntry *entry, const HiloSizing *sizing,
 
 		hilo_counter_claim(&collection->ref, sizing, wanted, &collection->row, claim);
 		collection->generation = generation;
-		entry->ids = hilo_ids_of_collection(entry->ids, entry->name);
+		hilo_ids_of_collection(&entry->ids, entry->name);
 		if (entry->ids == NULL)
 			return;
 		set_form(entry, NULL);

@@ -419,6 +419,15 @@ CREATE TABLE mixed (id text PRIMARY KEY);
 SELECT hilo.bind('mixed', 'mixed', 'id');
 CREATE TRIGGER assign_id BEFORE INSERT ON mixed FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id', 'mixed');
 INSERT INTO mixed VALUES (NULL), (NULL), ('mixed/3-A'), (NULL), (NULL) RETURNING id;
+-- A column that is bound while the session has a range is looked at, also after a query of its ranges.
+SET hilo.debug_range_size = 10;
+CREATE TABLE later (id bigint PRIMARY KEY);
+INSERT INTO later VALUES (2), (3);
+SELECT hilo_next_number('later');
+SELECT hilo.bind('later', 'later', 'id');
+SELECT count(*) > 0 AS has_ranges FROM hilo.ranges;
+SELECT hilo_next_number('later');
+RESET hilo.debug_range_size;
 -- The type "name" is no text.
 CREATE TABLE named (id name PRIMARY KEY);
 SELECT next_identity_free('named/');
@@ -451,6 +460,6 @@ INSERT INTO docs (x) VALUES (0) RETURNING id;
 SELECT collection, table_name, column_name, owner = current_user AS own FROM hilo.binding ORDER BY 1, 2, 3;
 
 DROP SCHEMA regress_look CASCADE;
-SELECT count(hilo.unbind(name)), count(hilo.drop(name)) FROM unnest('{numbers,bound_parts,docs,exact,bytes,mixed}'::text[]) name;
+SELECT count(hilo.unbind(name)), count(hilo.drop(name)) FROM unnest('{numbers,bound_parts,docs,exact,bytes,mixed,later}'::text[]) name;
 SELECT count(*) FROM hilo.binding;
 DROP ROLE regress_hilo_stranger;

@@ -167,6 +167,31 @@ foreach my $draw (q{hilo.nextval('drawn')}, q{hilo_next_number('drawn')})
 }
 
 #
+# A column that is bound while a session reads the bindings
+#
+
+{
+	my ($first, $second) = map { session($node) } 1 .. 2;
+
+	$second->query(q{
+		CREATE TABLE early (id bigint PRIMARY KEY);
+		CREATE TABLE late (id bigint PRIMARY KEY);
+		INSERT INTO late SELECT generate_series(2, 40);
+		SELECT hilo.bind('both', 'early', 'id');
+	});
+	unlink "$dir/here", "$dir/go";
+	$first->query("SET test.failure_point = 'parts found:hear'");
+	$first->start(q{SELECT hilo_next_number('both')});
+	wait_until('a session has read the bindings', sub { -e "$dir/here" });
+	$second->query_safe(q{SELECT hilo.bind('both', 'late', 'id')});
+	append_to_file("$dir/go", '');
+	$first->result;
+	$first->query('RESET test.failure_point');
+	is($first->query(q{SELECT hilo_next_number('both')}), 41, 'a column that is bound while the session reads the bindings is looked at');
+	$_->finish foreach $first, $second;
+}
+
+#
 # A lock on the bindings concerns only sessions that have to read them: new ones, and others
 # once any change was announced, because there is one generation for all
 #

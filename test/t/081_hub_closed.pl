@@ -111,6 +111,8 @@ foreach my $way (sort keys %ways)
 	push @drawn, map { $_->safe_psql('postgres', $draw) } $member, $other, $member;
 	push @drawn, map { $_->safe_psql('postgres', q{SELECT 'new' || hilo_next_number('new')}) } $member, $other;
 	is(repeats(@drawn), 0, "$way: no number comes twice");
+	cmp_ok($other->safe_psql('postgres', q{INSERT INTO hilo.hilo (collection, max) VALUES ('old', 5); SELECT hilo_next_number('old')}), '>', 1000,
+		"$way: a counter that an old dump brings begins above what it may have drawn since");
 
 	# It goes on after a restart, and a crash.
 	$other->restart;
