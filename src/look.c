@@ -949,26 +949,26 @@ remember_command(HiloIds *ids)
 }
 
 /*
- * Look at the numbers from first on, as far as the window goes beyond low, which is that
- * number or the one before.  What was found to be free is the new window.  Returns false if
- * there is no id among them.
+ * Look at a number, and at those that follow it, as far as the next window goes.  Those that were
+ * found to be free are the window.  Returns false if there is no id among them.
  *
  * A search of a wide range costs no more than one of a single number, as long as it finds nothing
  * or the first entry.  But if all numbers of a range belong to rows that were deleted, the search
  * passes them one by one.  So a window is only as wide as the draws of the command so far justify,
- * and begins with none again after an id was found.
+ * and begins with none again after an id was found, which is mostly that of a row that another
+ * session has just inserted.
  */
 static bool
-open_window(HiloIds *ids, const HiloCourse *course, int64 low, int64 first, int64 *id)
+open_window(HiloIds *ids, const HiloCourse *course, int64 number, int64 *id)
 {
 	HiloWindow *window = &ids->window;
 	int64		most = ids->holds_text ? TEXT_WINDOW : Max(WINDOW, WINDOW_A_PLACE * list_length(ids->places));
-	int64		steps = Min(Min(window->steps, most), hilo_steps_to(course, low, course->end));
-	int64		high = low + steps * course->increment;
-	bool		found = first <= high && hilo_ids_have(ids, first, high, id);
+	int64		steps = Min(Min(window->steps, most), hilo_steps_to(course, number, course->end));
+	int64		high = number + steps * course->increment;
+	bool		found = hilo_ids_have(ids, number, high, id);
 
 	window->steps = found ? 0 : 2 * steps + 1;
-	window->low = low;
+	window->low = number;
 	window->high = found ? *id - 1 : high;
 	return found;
 }
@@ -1009,18 +1009,13 @@ hilo_ids_set_form(HiloIds *ids, const char *start, int start_len, const char *ta
 }
 
 /*
- * Ids above the number, but not above last, are mostly those of rows that other sessions have
- * just inserted.  They would cut the window short, so it begins above last then.
- *
  * A sequence that counts down has no windows, because a search finds the lowest id of several
  * numbers, not the one that comes first on its way.  So each of its numbers costs a search.
  */
 bool
-hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
+hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number)
 {
 	int64		id;
-	int64		steps;
-	bool		found;
 
 	if (ids->places == NIL || window_has(&ids->window, number))
 		return false;
@@ -1031,21 +1026,7 @@ hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last)
 		ids->window.low = ids->window.high;
 		return hilo_ids_have(ids, number, number, &id);
 	}
-	steps = ids->window.steps;
-	found = open_window(ids, course, number, number, &id);
-
-	/*
-	 * The number itself is looked at by now, so this window may be above it,
-	 * and as wide.
-	 */
-	if (found && id > number && id <= last && last < course->end)
-	{
-		int64		other;
-
-		ids->window.steps = steps;
-		(void) open_window(ids, course, last, last + 1, &other);
-	}
-	return found && id == number;
+	return open_window(ids, course, number, &id) && id == number;
 }
 
 /*

@@ -110,10 +110,9 @@ extern void hilo_ids_set_form(HiloIds *ids, const char *start, int start_len, co
 
 /*
  * True if the number is an id.  Call it once for each number that was drawn; the places must
- * be known.  last is the number that the counter was at after the draw: ids from there
- * down may be those of rows that other sessions have just inserted.
+ * be known.
  */
-extern bool hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number, int64 last);
+extern bool hilo_ids_has(HiloIds *ids, const HiloCourse *course, int64 number);
 
 /* True if one of the numbers from low to high is an id; *id is the lowest of these. */
 extern bool hilo_ids_have(HiloIds *ids, int64 low, int64 high, int64 *id);

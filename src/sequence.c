@@ -486,15 +486,16 @@ hilo_sequence_next(HiloSequence *sequence, bool has_right)
 	for (;;)
 	{
 		int64		number = server_nextval(sequence, !has_right);
-		int64		position = make_durable(sequence);
 		int64		next;
 		int			tries = 0;
+
+		(void) make_durable(sequence);
 
 		/* Its numbers come again by intention, so ids do not matter. */
 		if (sequence->cycles)
 			return number;
 		hilo_ids_of_sequence(sequence->ids, sequence->oid);
-		if (likely(!hilo_ids_has(sequence->ids, &sequence->course, number, position)))
+		if (likely(!hilo_ids_has(sequence->ids, &sequence->course, number)))
 			return number;
 		if (!has_moved || is_before(sequence, moved_to, number))
 		{

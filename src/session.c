@@ -390,7 +390,7 @@ hilo_entry_take_slowly(HiloEntry *entry, const HiloIdForm *form)
 		/* Is this number an id? */
 		set_form(entry, form);
 		course.end = entry->range.claim.range.high;
-		if (!hilo_ids_has(entry->ids, &course, number, number))
+		if (!hilo_ids_has(entry->ids, &course, number))
 			break;
 
 		/*
