@@ -206,7 +206,7 @@ COMMENT ON FUNCTION hilo.nextval IS
 
 CREATE PROCEDURE hilo.horizon(sequence regclass, INOUT horizon bigint DEFAULT NULL)
     LANGUAGE C AS 'MODULE_PATHNAME', 'hilo_horizon';
-COMMENT ON PROCEDURE hilo.horizon IS 'wait until no row up to a number can appear; return that';
+COMMENT ON PROCEDURE hilo.horizon IS 'wait until no new row up to a number can appear; return it';
 
 -- It refuses calls that the setting has not made; minor releases differ in whether SQL can
 -- make one.
@@ -260,11 +260,11 @@ COMMENT ON FUNCTION seed_identity_for(text, bigint, boolean) IS
 
 CREATE FUNCTION next_identity_free(prefix text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_identity_free(text) IS 'draw an id of an identity that no document has';
+COMMENT ON FUNCTION next_identity_free(text) IS 'draw the id of an identity that no row has';
 
 CREATE FUNCTION next_identity_free_for(prefix text, OUT value bigint, OUT tries integer)
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION next_identity_free_for(text) IS 'draw a number of an identity that no id has';
+COMMENT ON FUNCTION next_identity_free_for(text) IS 'draw a number of an identity that no row has';
 
 CREATE FUNCTION next_server_side_id(prefix text) RETURNS text
     LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
@@ -635,7 +635,7 @@ BEGIN
             END IF;
             now := was;
             at := COALESCE(was, 0);
-            -- An id beyond half the numbers is mostly a stray one, and they could not be had back.
+            -- An id beyond half of what is left is mostly a mistake, and no counter moves back.
             result := CASE
                 WHEN u.problem IS NOT NULL THEN 'not moved: ' || u.problem
                 WHEN u.is_text THEN 'not moved: the ids are text; ' || statement

@@ -4,8 +4,8 @@
  *	  The SQL functions that administer collections, and those behind the views.
  *
  * None of them uses an entry of this session: a collection that is only administered here
- * would be kept for nothing.  Each change is announced by the module that makes it, so that
- * other sessions read the row again at their next draw.
+ * would be kept for nothing.  Each change is announced by the module that makes it; other sessions
+ * read the row again when they have received the message, at the latest in their next transaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@ hilo_seed(PG_FUNCTION_ARGS)
 {
 	HiloRowRef	ref;
 
-	hilo_api_prevent_unless_may_write("hilo.seed()");
+	hilo_api_require_write("hilo.seed()");
 	(void) hilo_api_administered(fcinfo, &ref);
 	PG_RETURN_INT64(hilo_api_seed(fcinfo, &ref));
 }
@@ -53,7 +53,7 @@ hilo_drop(PG_FUNCTION_ARGS)
 	bool		is_identity;
 	bool		has_other;
 
-	hilo_api_prevent_unless_may_write("hilo.drop()");
+	hilo_api_require_write("hilo.drop()");
 	is_identity = hilo_api_administered(fcinfo, &ref);
 	if (!is_identity && hilo_bindings(ref.name) != NIL)
 		ereport(ERROR,
@@ -106,7 +106,7 @@ hilo_configure(PG_FUNCTION_ARGS)
 	HiloRow		before;
 	bool		is_there;
 
-	hilo_api_prevent_unless_may_write("hilo.configure()");
+	hilo_api_require_write("hilo.configure()");
 	(void) hilo_api_administered(fcinfo, &ref);
 	options.range_size = option_argument(fcinfo, 1, "range_size", INT_MAX);
 	options.max_range_size = option_argument(fcinfo, 2, "max_range_size", INT_MAX);
@@ -144,7 +144,7 @@ hilo_bind(PG_FUNCTION_ARGS)
 {
 	const char *collection;
 
-	hilo_api_prevent_unless_may_write("hilo.bind()");
+	hilo_api_require_write("hilo.bind()");
 	collection = hilo_api_collection(fcinfo);
 	hilo_api_reject_null(fcinfo, 1, "relation");
 	hilo_api_reject_null(fcinfo, 2, "column_name");
@@ -158,7 +158,7 @@ PG_FUNCTION_INFO_V1(hilo_unbind);
 Datum
 hilo_unbind(PG_FUNCTION_ARGS)
 {
-	hilo_api_prevent_unless_may_write("hilo.unbind()");
+	hilo_api_require_write("hilo.unbind()");
 	PG_RETURN_BOOL(hilo_bindings_delete(hilo_api_collection(fcinfo),
 										PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1)) > 0);
 }
@@ -169,7 +169,7 @@ hilo_unbind(PG_FUNCTION_ARGS)
 
 /* Add a row, none of whose values is null, to the result of a function that returns a set. */
 static void
-put_row(FunctionCallInfo fcinfo, Datum *values)
+add_result_row(FunctionCallInfo fcinfo, Datum *values)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	bool	   *nulls = palloc0(rsinfo->setDesc->natts * sizeof(bool));
@@ -205,7 +205,7 @@ hilo_counters(PG_FUNCTION_ARGS)
 		};
 
 		if (!(row->flags & HILO_ROW_DROPPED))
-			put_row(fcinfo, values);
+			add_result_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }
@@ -231,7 +231,7 @@ hilo_ranges(PG_FUNCTION_ARGS)
 			Int64GetDatum(hilo_range_count(range))
 		};
 
-		put_row(fcinfo, values);
+		add_result_row(fcinfo, values);
 	}
 	return (Datum) 0;
 }

@@ -3,8 +3,8 @@
  * arguments.c
  *	  What the SQL-callable functions share: arguments, call sites and results.
  *
- * The functions are not strict, because a NULL collection must be an error, not a NULL id that
- * fails later, or does not.  So arguments are checked here.
+ * The functions are not strict, because a NULL collection must be an error, not a NULL id
+ * that may go unnoticed.  So arguments are checked here.
  *
  *-------------------------------------------------------------------------
  */
@@ -119,8 +119,8 @@ hilo_api_bool(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * A name that contains the separator is refused: its ids could not be told from those of
- * another collection.
+ * A name that ends in the separator is refused: its ids could be taken for those of another
+ * collection.
  */
 const char *
 hilo_api_collection(FunctionCallInfo fcinfo)

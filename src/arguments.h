@@ -97,7 +97,7 @@ extern Datum hilo_api_result(TupleDesc desc, Datum *values);
 
 /* Refuse what sequences refuse. */
 static inline void
-hilo_api_prevent_unless_may_write(const char *function)
+hilo_api_require_write(const char *function)
 {
 	if (unlikely(XactReadOnly))
 		PreventCommandIfReadOnly(function);

@@ -106,7 +106,7 @@ table_is_empty(Oid table)
 	LockRelationOid(table, AccessShareLock);
 	storage = GetSysCacheOid1(RELOID, Anum_pg_class_relfilenode, ObjectIdGetDatum(table));
 	is_empty = OidIsValid(storage) &&
-		hilo_storage_blocks(get_rel_tablespace(table), storage) == 0;
+		smgrnblocks(hilo_open_storage(get_rel_tablespace(table), storage), MAIN_FORKNUM) == 0;
 	UnlockRelationOid(table, AccessShareLock);
 	return is_empty;
 }
@@ -197,7 +197,7 @@ hilo_binding_insert(const char *collection, const HiloBinding *binding)
 /*
  * Raise an error unless the current user may bind a column of the relation, and ids can be looked
  * for there: in tables, whose indexes can be read, and in columns of a type that an index finds
- * exactly.  With a collation that is not deterministic it would find texts that differ.
+ * exactly.  With a collation that is not deterministic it would also find other texts.
  */
 static void
 check_can_be_bound(Oid relation, const char *column)
@@ -213,7 +213,7 @@ check_can_be_bound(Oid relation, const char *column)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relation)));
-	if (!hilo_owns(relation, GetUserId()))
+	if (!object_ownercheck(RelationRelationId, relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name);
 	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
 		get_rel_persistence(relation) == RELPERSISTENCE_TEMP)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * binding.h
- *	  Which columns have been named to collections: rows of hilo.binding.
+ *	  Which columns have the ids of which collections: rows of hilo.binding.
  *
  * A row names a column by its unquoted names, and the owner that the table had then.  It counts
  * as long as there is such a column, and the table has that owner.  So any dump can be

@@ -96,8 +96,8 @@ static OurTable tables[HILO_TABLES] = {
 	[HILO_TABLE_BINDINGS] = {"binding", binding_columns}
 };
 
-/* The functions that are called about changes to relations, one each of look, sequence and node. */
-static HiloRelationChanged listeners[3];
+/* The functions that are called about changes to relations, one each of look and node. */
+static HiloRelationChanged listeners[2];
 static int	listener_count = 0;
 
 /*
@@ -362,8 +362,8 @@ hilo_catalog_name_index(HiloTable which, Relation rel)
 }
 
 /*
- * The catalogs' snapshot is taken anew when something has changed, also under REPEATABLE READ,
- * whose own snapshot would show rows as they were when the transaction began.
+ * The server takes the catalogs' snapshot anew at each call for a table that it has no syscache of,
+ * also under REPEATABLE READ, whose own one shows rows as they were when the transaction began.
  */
 Snapshot
 hilo_snapshot_now(Oid table, CommandId command)

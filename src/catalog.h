@@ -34,8 +34,9 @@ typedef enum HiloTable
  * The generation: it changes when something that was read from our tables, or about the
  * node of a cluster, may have been changed by any session: a row was seeded, dropped,
  * configured or bound, a table rewritten or dropped.  Note it before reading; what was read
- * is valid as long as it stays the same.  It changes only when invalidation messages are
- * accepted: at the start of a transaction, or while acquiring a lock.
+ * is valid as long as it stays the same.  It changes when invalidation messages are accepted, at
+ * the start of a transaction or with a lock, and when this session announces a change or finds
+ * itself in another Citus group.
  */
 extern uint64 hilo_generation;
 
@@ -67,8 +68,8 @@ extern Relation hilo_catalog_open(HiloTable table, LOCKMODE lockmode);
 extern bool hilo_catalog_has_opened(HiloTable table);
 
 /*
- * Have the generations change from now on with what is changed in that table, which this
- * session reads without having opened it.
+ * Have the generation follow changes of that table from now on, which this session reads without
+ * having opened it.
  */
 extern void hilo_catalog_heed(HiloTable table, Oid oid);
 

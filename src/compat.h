@@ -138,13 +138,6 @@ hilo_storage_is_new(Relation rel)
 #endif
 }
 
-/* True if the current transaction has created rel, or given it new storage. */
-static inline bool
-hilo_is_new(Relation rel)
-{
-	return rel->rd_createSubid != InvalidSubTransactionId || hilo_storage_is_new(rel);
-}
-
 /*
  * Log a page of rel with these contents, as a full-page image.  Returns the LSN, which the
  * contents get.
@@ -181,13 +174,6 @@ hilo_open_storage(Oid tablespace, Oid storage)
 	return smgropen(place, -1);
 }
 
-/* How many pages the storage of a table, which is locked, has. */
-static inline BlockNumber
-hilo_storage_blocks(Oid tablespace, Oid storage)
-{
-	return smgrnblocks(hilo_open_storage(tablespace, storage), MAIN_FORKNUM);
-}
-
 /* Read a page of the storage of a table, which is locked; InvalidBuffer: it has no such page. */
 static inline Buffer
 hilo_read_page(Oid tablespace, Oid storage, BlockNumber block)
@@ -216,13 +202,6 @@ hilo_owns_server(Oid server)
 #else
 	return pg_foreign_server_ownercheck(server, GetUserId());
 #endif
-}
-
-/* True if role owns the relation. */
-static inline bool
-hilo_owns(Oid relation, Oid role)
-{
-	return object_ownercheck(RelationRelationId, relation, role);
 }
 
 /* The parameters of a planner_hook, and the arguments that pass them on. */

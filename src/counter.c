@@ -12,7 +12,7 @@
  *
  * A claim changes nothing that other sessions have to know: they see the new max when they
  * claim.  All other changes are announced, so that each session reads the row again before
- * its next draw; and those after which numbers that sessions hold must not be used any more
+ * the next draw after it has received the message; and those after which numbers that sessions hold must not be used any more
  * get a new epoch.
  *
  * If the row says that servers share the counter, the other extension is asked which one counts:
@@ -32,9 +32,9 @@
 #include "node.h"
 
 bool
-hilo_is_own_name(const char *name)
+hilo_is_server_side(const char *name)
 {
-	return strcmp(name, HILO_OWN_NAME) == 0;
+	return strcmp(name, HILO_SERVER_SIDE_NAME) == 0;
 }
 
 /*
@@ -118,11 +118,11 @@ hilo_wing(const char *name)
 void
 hilo_counter_refuse_worker(const char *name)
 {
-	HiloRowRef	own = {.name = HILO_OWN_NAME};
+	HiloRowRef	own = {.name = HILO_SERVER_SIDE_NAME};
 	bool		is_identity = hilo_is_identity(name);
 	HiloRow		row;
 
-	if (likely(!hilo_node_is_worker()) || hilo_is_own_name(name))
+	if (likely(!hilo_node_is_worker()) || hilo_is_server_side(name))
 		return;
 	(void) hilo_counter_read(&own, &row);
 	if (!(row.flags & HILO_ROW_SHARED))
@@ -142,7 +142,7 @@ hilo_counter_refuse_worker(const char *name)
 static bool
 lock_for_claim(HiloRowChange *change, HiloRowRef *ref)
 {
-	bool		may_create = hilo_auto_create || hilo_is_own_name(ref->name);
+	bool		may_create = hilo_auto_create || hilo_is_server_side(ref->name);
 
 	hilo_counter_refuse_worker(ref->name);
 	if (hilo_row_find(change, ref, may_create ? HILO_ROW_CREATE : HILO_ROW_CHANGE))
@@ -230,8 +230,8 @@ finish_claim(HiloRowChange *change, const HiloRowRef *ref, const HiloWanted *wan
 }
 
 /*
- * Claim what is wanted, and wait until it is safe to show it.  With a number above 0 that is
- * not to be passed, claim nothing and return false if max has reached it.
+ * Claim what is wanted, and wait until it is safe to show it.  If not_past is above 0 and max has
+ * reached it, claim nothing and return false.
  */
 static bool
 claim_and_flush(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, int64 not_past,
@@ -294,9 +294,8 @@ hilo_counter_read(HiloRowRef *ref, HiloRow *row)
 }
 
 /*
- * A change of max downwards brings a new epoch, but for a client's claim that goes back, and
- * that is above all ranges.  So numbers above max mean that the row was changed by hand, and
- * would be claimed again.
+ * Max goes down only with a new epoch, or when the newest claim is given back, which is above all
+ * ranges.  So a claim above max means that the row was changed by hand, and would come again.
  */
 bool
 hilo_counter_holds(const HiloRow *row, const HiloClaim *claim)
@@ -339,8 +338,8 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
  */
 
 /*
- * A seed begins a new epoch even if max stays: it promises that the next number is above the
- * value, whatever ranges sessions hold.
+ * A seed begins a new epoch even if max stays, because sessions must throw away ranges below the
+ * value.  A statement that is running may still use its range up.
  */
 int64
 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)

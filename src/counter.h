@@ -52,7 +52,7 @@ hilo_is_identity(const char *name)
 }
 
 /* True for the name of the row of server-side ids. */
-extern bool hilo_is_own_name(const char *name);
+extern bool hilo_is_server_side(const char *name);
 
 /* For errmsg(): the kind of counter, and its name without a bar. */
 #define HILO_COUNTER_FORMAT	"%s \"%.*s\""
@@ -82,9 +82,9 @@ extern void hilo_counter_claim(HiloRowRef *ref, const HiloSizing *sizing, HiloWa
 							   HiloRow *row, HiloClaim *claim);
 
 /*
- * Claim one number, as hilo_counter_claim() does.  With a number above 0, claim that one, and
- * all below it; returns 0 if it is claimed already.  If another server counts, it is a higher
- * one, where that one cannot be had.
+ * Claim one number, as hilo_counter_claim() does: the next one if number is 0; else exactly that
+ * one, and all below it.  Returns 0 if max has reached it.  If another server counts and the number
+ * cannot be had, a higher one is returned.
  */
 extern int64 hilo_counter_claim_number(HiloRowRef *ref, int64 number);
 
@@ -94,7 +94,7 @@ extern void hilo_counter_refuse_worker(const char *name);
 /*
  * Copy the row; the epoch is 0 if the row came from elsewhere.  Returns false
  * if the counter does not exist or was dropped; *row is then an empty row with
- * HILO_ROW_DROPPED, or what is left of it.
+ * HILO_ROW_DROPPED, or the dropped one.
  */
 extern bool hilo_counter_read(HiloRowRef *ref, HiloRow *row);
 

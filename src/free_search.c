@@ -3,8 +3,8 @@
  * free_search.c
  *	  Finds a free number in few lookups.
  *
- * If the taken numbers are a block that begins behind last, as after an import, the free number
- * is the one behind the block.  The search steps over the block in doubling steps until it meets a
+ * If the taken numbers are a block that begins after last, as after an import, the free number
+ * is the one after the block.  The search steps over the block in doubling steps until it meets a
  * number that is free, and then halves the distance between that one and the last one that was
  * taken, until they are neighbours.  So a billion taken numbers cost some 62 lookups.
  *
@@ -63,7 +63,7 @@ gallop_down(int64 taken, int64 limit, HiloTakenCallback is_taken, void *arg,
 
 /*
  * taken is always a number that is taken, or last; number is the one that is looked up next.  When
- * the first loop ends, number is free, so a free number lies just behind a taken one somewhere
+ * the first loop ends, number is free, so a free number comes right after a taken one somewhere
  * between the two, and the second loop finds it.
  */
 int64

@@ -34,7 +34,7 @@
 #include "identity.h"
 #include "pool.h"
 #include "sequence.h"
-#include "setting.h"
+#include "planner.h"
 
 /*
  * Collections
@@ -48,7 +48,7 @@ hilo_next(PG_FUNCTION_ARGS)
 {
 	HiloEntry  *entry;
 
-	hilo_api_prevent_unless_may_write("hilo_next()");
+	hilo_api_require_write("hilo_next()");
 	entry = hilo_api_entry(fcinfo);
 	PG_RETURN_TEXT_P(hilo_entry_take_id(entry, &entry->text.own));
 }
@@ -66,7 +66,7 @@ hilo_next_tagged(PG_FUNCTION_ARGS)
 	text	   *tag;
 	int			len;
 
-	hilo_api_prevent_unless_may_write("hilo_next()");
+	hilo_api_require_write("hilo_next()");
 	if (unlikely(PG_ARGISNULL(1)))
 		hilo_api_reject_null(fcinfo, 1, "node_tag");
 	tag = PG_GETARG_TEXT_PP(1);
@@ -84,7 +84,7 @@ PG_FUNCTION_INFO_V1(hilo_next_number);
 Datum
 hilo_next_number(PG_FUNCTION_ARGS)
 {
-	hilo_api_prevent_unless_may_write("hilo_next_number()");
+	hilo_api_require_write("hilo_next_number()");
 	PG_RETURN_INT64(hilo_entry_take(hilo_api_entry(fcinfo), NULL));
 }
 
@@ -146,7 +146,7 @@ hilo_reserve(PG_FUNCTION_ARGS)
 	HiloRange	range;
 	Datum		values[2];
 
-	hilo_api_prevent_unless_may_write("hilo_reserve()");
+	hilo_api_require_write("hilo_reserve()");
 	range = take_exactly(fcinfo, "count", false);
 	values[0] = Int64GetDatum(range.low);
 	values[1] = Int64GetDatum(range.high);
@@ -163,7 +163,7 @@ PG_FUNCTION_INFO_V1(hilo_next_hi);
 Datum
 hilo_next_hi(PG_FUNCTION_ARGS)
 {
-	hilo_api_prevent_unless_may_write("hilo.next_hi()");
+	hilo_api_require_write("hilo.next_hi()");
 	PG_RETURN_INT64(take_exactly(fcinfo, "capacity", true).high /
 					PG_GETARG_INT64(1));
 }
@@ -214,7 +214,7 @@ hilo_next_range(PG_FUNCTION_ARGS)
 	TimestampTz now = GetCurrentTimestamp();
 	Datum		values[7];
 
-	hilo_api_prevent_unless_may_write("hilo.next_range()");
+	hilo_api_require_write("hilo.next_range()");
 	sizing.last_size = hilo_api_number(fcinfo, 1, "last_batch_size");
 	wanted.above = hilo_api_number(fcinfo, 3, "last_max");
 	entry = hilo_api_entry(fcinfo);
@@ -255,7 +255,7 @@ hilo_return_range(PG_FUNCTION_ARGS)
 	int64		last;
 	HiloClaim	rest = {.home = 0};
 
-	hilo_api_prevent_unless_may_write("hilo.return_range()");
+	hilo_api_require_write("hilo.return_range()");
 	last = hilo_api_number(fcinfo, 1, "last");
 	rest.range.high = hilo_api_number(fcinfo, 2, "high");
 	if (last > rest.range.high)
@@ -324,14 +324,14 @@ hilo_format(PG_FUNCTION_ARGS)
  */
 
 /*
- * Refuse to write for a function where sequences refuse it; then the identity in
- * its first argument, called what.
+ * Refuse what sequences refuse, and read the identity from the first argument, which errors call
+ * what.
  */
 static void
 identity_argument(FunctionCallInfo fcinfo, const char *function,
 				  const char *what, HiloIdentity *identity)
 {
-	hilo_api_prevent_unless_may_write(function);
+	hilo_api_require_write(function);
 	hilo_identity_init(identity, hilo_api_name(fcinfo, 0, what));
 }
 
@@ -414,7 +414,7 @@ PG_FUNCTION_INFO_V1(next_server_side_id);
 Datum
 next_server_side_id(PG_FUNCTION_ARGS)
 {
-	hilo_api_prevent_unless_may_write("next_server_side_id()");
+	hilo_api_require_write("next_server_side_id()");
 	PG_RETURN_TEXT_P(hilo_next_server_side_id(hilo_api_name(fcinfo, 0,
 															"prefix")));
 }
@@ -434,7 +434,7 @@ hilo_document_id(PG_FUNCTION_ARGS)
 {
 	text	   *requested = PG_ARGISNULL(1) ? NULL : PG_GETARG_TEXT_PP(1);
 
-	hilo_api_prevent_unless_may_write("hilo_document_id()");
+	hilo_api_require_write("hilo_document_id()");
 	PG_RETURN_TEXT_P(hilo_document_id_for(hilo_api_entry(fcinfo), requested,
 										  NULL, InvalidAttrNumber));
 }
@@ -518,7 +518,7 @@ hilo_assign_id(PG_FUNCTION_ARGS)
 	text	   *requested;
 	text	   *id;
 
-	hilo_api_prevent_unless_may_write("hilo.assign_id()");
+	hilo_api_require_write("hilo.assign_id()");
 	if (trigger->tgnargs < 1 || trigger->tgnargs > 2)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),

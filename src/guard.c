@@ -85,7 +85,7 @@ check_counter(const char *name, const HiloRow *row)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s", wrong)));
-	if (!hilo_is_own_name(name))
+	if (!hilo_is_server_side(name))
 		hilo_check_node_tag(NameStr(row->node_tag));
 	if (row->separator[0] != '\0')
 		hilo_check_own_separator(name, row->separator);
@@ -100,7 +100,7 @@ merge_counter(TriggerData *trigdata, const char *name)
 	HiloRowRef	ref = {.name = name};
 
 	/* The row may come from a server with another separator. */
-	if (!hilo_is_own_name(name))
+	if (!hilo_is_server_side(name))
 		(void) hilo_check_row_name(name, NULL);
 
 	/* Without nulls, the columns before the name have the layout of the row. */
@@ -121,7 +121,7 @@ merge_counter(TriggerData *trigdata, const char *name)
 	 * With whose password this server connects to another, the owner of the
 	 * server decides.
 	 */
-	if (hilo_is_own_name(name) && !superuser())
+	if (hilo_is_server_side(name) && !superuser())
 		memset(&other.node_tag, 0, sizeof(other.node_tag));
 	hilo_counter_merge(&ref, &other);
 	hilo_pool_forget(name);

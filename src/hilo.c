@@ -16,7 +16,7 @@
 #include "guc.h"
 #include "catalog.h"
 #include "node.h"
-#include "setting.h"
+#include "planner.h"
 
 HILO_MODULE_MAGIC("hilo");
 
@@ -26,7 +26,7 @@ void
 _PG_init(void)
 {
 	hilo_settings_init();
-	hilo_setting_init();
+	hilo_planner_init();
 	hilo_catalog_init();
 	hilo_node_init();
 }

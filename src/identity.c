@@ -285,7 +285,7 @@ search_free(HiloIdentity *identity, const HiloDocuments *documents, int64 last, 
  * Search for a free number while other sessions draw.  The documents that they
  * have just created must not make the search jump over free numbers above them.
  * So a number is accepted only if none was drawn since the search began, or if a
- * second search ends there as well, as it does behind a block of documents.
+ * second search ends there as well, as it does after a block of documents.
  *
  * The number next to last needs no second search, because nothing was jumped over.  If max has
  * reached the number meanwhile, the claim will fail, and the caller begins anew.
@@ -394,7 +394,7 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 text *
 hilo_next_server_side_id(const char *prefix)
 {
-	HiloRowRef	ref = {.name = HILO_OWN_NAME};
+	HiloRowRef	ref = {.name = HILO_SERVER_SIDE_NAME};
 
 	hilo_check_server_side_prefix(prefix, hilo_identity_parts_separator);
 	if (!hilo_has_own_tag() && hilo_node_is_worker())

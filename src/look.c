@@ -13,13 +13,14 @@
  * Each search descends an index once, to the lowest id at or above a number.  All
  * numbers before that id are free, too, so one search usually serves many draws:
  * these numbers are the window.  A window lasts only for one command, because the
- * session itself may insert ids by hand in the next one.  Those that the command inserts between
- * its own draws can collide with them, but not those that hilo.assign_id() takes as they are.
+ * session itself may insert ids by hand in the next one.  Ids that other sessions insert by hand
+ * into an open window can collide, and those that the command itself inserts between its draws,
+ * but for what hilo.assign_id() takes as it is.
  *
  * If a number is taken, the next free one is searched: see free_search.c.
  *
  * A draw must not wait for a lock that another transaction holds.  So every lock here is taken
- * only if it is free at once.  What cannot be locked is not looked at, and whatever else was
+ * only if nobody has to be waited for.  What cannot be locked is not looked at, and whatever else was
  * learned at that moment counts for this one number only.
  *
  * No code of users may run, because the session that draws may have more rights than the role
@@ -71,8 +72,8 @@
 #include "text.h"
 
 /*
- * The most numbers in a window: a search among many ids costs more the more of them it
- * passes.  With many places it has more, so that not every number costs a search of each
+ * The most numbers in a window, because a search passes the ids of deleted rows one by one.
+ * With many places it has more, so that not every number costs a search of each
  * of them; and with more than FEW_PLACES it stays open for WINDOW_OPEN microseconds.
  */
 #define WINDOW			1000
@@ -212,8 +213,8 @@ open_if_free(Oid oid)
  * column's numbers or texts.
  *
  * The order is that of the server's own types if the operator family is: a family that a user has
- * made could call his functions.  Where a collation calls texts equal that differ in their bytes,
- * an exact look would find ids that this one is not.  The predicate of a partial index is asked for
+ * made could call his functions.  A collation that calls texts equal which differ in their bytes
+ * would report ids that are not the one looked for.  The predicate of a partial index is asked for
  * in the catalog row, because the relation cache would evaluate functions in it.
  */
 static bool
@@ -245,7 +246,8 @@ static bool
 is_being_built(Relation index)
 {
 	return ReindexIsProcessingIndex(RelationGetRelid(index)) ||
-		(hilo_is_new(index) && RelationGetNumberOfBlocks(index) == 0);
+		((index->rd_createSubid != InvalidSubTransactionId || hilo_storage_is_new(index)) &&
+		 RelationGetNumberOfBlocks(index) == 0);
 }
 
 /*
@@ -920,8 +922,8 @@ is_same_command(const HiloWindow *window)
 }
 
 /*
- * True if the window was left open for a second, which is not over.  Without a sign the time that
- * is left is also too long if the clock was set back.
+ * True if the window was left open and its second is not over.  Without a sign, time that has
+ * passed, or was set back, is too long as well.
  */
 static bool
 stays_open(const HiloWindow *window)
@@ -1000,9 +1002,9 @@ hilo_ids_set_form(HiloIds *ids, const char *start, int start_len, const char *ta
 	uint64		form = hash_bytes_extended((const unsigned char *) tag, strlen(tag), start_len);
 
 	form = hash_bytes_extended((const unsigned char *) start, start_len, form);
-	if (ids->form != form)
+	if (ids->form_hash != form)
 		hilo_ids_close_window(ids);
-	ids->form = form;
+	ids->form_hash = form;
 	ids->start = start;
 	ids->start_len = start_len;
 	ids->tag = tag;
@@ -1054,7 +1056,7 @@ is_taken_at(int64 steps, void *arg)
 
 /*
  * The search counts steps, not numbers: so it need not know of increments, nor of sequences that
- * count down.  It ends at the end of the column's type, because numbers beyond fit no row: there
+ * count down.  Upwards it ends at the end of the owning column's type, because numbers beyond fit no row: there
  * the draw fails with the type's error, not by a number that nothing could use.
  */
 bool
@@ -1069,7 +1071,7 @@ hilo_ids_next_free(HiloIds *ids, const HiloCourse *course, int64 last, int64 *fr
 	steps = hilo_free_search(0, room, is_taken_at, &passing, tries);
 	*free = last + (steps > 0 ? steps : room) * course->increment;
 
-	/* It was looked at, so it is a window of its own. */
+	/* The draw that follows need not look at it again. */
 	if (steps > 0 && course->increment > 0)
 	{
 		ids->window.low = *free - 1;

@@ -36,7 +36,8 @@ typedef struct HiloWindow
 	TimestampTz statement;
 	LocalTransactionId transaction;
 	CommandId	command;
-	TimestampTz open_until;		/* others may use it until then; 0: none */
+	TimestampTz open_until;		/* later commands may use it until then; 0:
+								 * none may */
 } HiloWindow;
 
 /* Where the ids of a counter are, as far as this session knows. */
@@ -49,7 +50,8 @@ typedef struct HiloIds
 								 * table that is named does not exist yet */
 	Oid			without_index;	/* a table that no index answers for;
 								 * InvalidOid: there is none */
-	int64		limit;			/* the highest number that fits the columns */
+	int64		limit;			/* highest number that fits the column that
+								 * owns a sequence */
 	bool		holds_text;		/* a column holds ids as text: windows are
 								 * short */
 	List	   *places;			/* indexes to look into, of HiloPlace * */
@@ -65,7 +67,7 @@ typedef struct HiloIds
 	const char *start;
 	int			start_len;
 	const char *tag;
-	uint64		form;
+	uint64		form_hash;
 } HiloIds;
 
 /* A counter as the look sees it: where it is, and how it goes on. */

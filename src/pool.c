@@ -16,7 +16,8 @@
  *
  * Each entry has a lock, which is held for about a microsecond; another lock protects which names
  * the entries have, and is taken first.  While one of them is held, no code runs that can
- * raise an error, and no page is locked.
+ * raise an error, and no page is locked.  A third one is for the notes about sequences, and may be
+ * taken while a sequence's page is locked.
  *
  * Beside the entries there is a table of sequences, with what is known about the last record of
  * each one's page.
@@ -241,8 +242,8 @@ lock_entry(const char *name, LWLockMode mode)
  * exclusively.
  *
  * The search goes round as the hand of a clock, and marks each entry that it passes as not used.
- * So after two rounds it has seen each entry without the mark, and only those that are kept are
- * left.
+ * So after two rounds only those that are kept are left.  Then those of other databases may go,
+ * which may have been dropped.
  */
 static PoolEntry *
 lock_room(void)
@@ -479,8 +480,8 @@ hilo_pool_forget(const char *name)
 }
 
 /*
- * Evicted numbers that another server has given would be lost for all servers at once, and in large numbers, so the
- * search for room leaves such an entry alone.
+ * Numbers that another server has given are many, and evicted they would be lost for all servers,
+ * so the search for room leaves such an entry alone.
  */
 bool
 hilo_pool_keep(const char *name)
@@ -598,13 +599,13 @@ hilo_pool_recall_row(HiloRowRef *ref)
  */
 
 void
-hilo_lots_open(void)
+hilo_pool_attach(void)
 {
 	(void) attach_pool(true);
 }
 
 /*
- * The place of a sequence's note.  Sequences with the same hash overwrite each other's, which is
+ * The slot of a sequence's note.  Sequences with the same hash overwrite each other's, which is
  * as if nothing was known of the other one.  So the table needs no search and no eviction.
  */
 static LotNote *

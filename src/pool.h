@@ -46,8 +46,8 @@ extern bool hilo_pool_take(const char *name, const HiloRow *row,
 extern void hilo_pool_forget(const char *name);
 
 /*
- * Have room for the numbers of a collection until they are forgotten: they are not evicted.
- * Returns false if there is none.
+ * Have room for the numbers of a collection until they are forgotten; only another database that
+ * finds no other room evicts them.  Returns false if there is none.
  */
 extern bool hilo_pool_keep(const char *name);
 
@@ -108,7 +108,7 @@ typedef struct HiloLot
  * Make sure that this session has the shared memory, if it can be had.  Call this without
  * holding a LWLock.  The functions above do so themselves.
  */
-extern void hilo_lots_open(void);
+extern void hilo_pool_attach(void);
 
 /* What is known of a sequence's last lot; all zero: nothing. */
 extern HiloLot hilo_lot(Oid sequence);

@@ -196,13 +196,13 @@ tuple_is_live(HeapTuple tuple, Buffer buffer)
  * made anew with each call.  Names with the same hash overwrite each other's place, which
  * costs a search of the index, no more.
  */
-static HiloRowRef places[256];
+static HiloRowRef found_rows[256];
 
 static HiloRowRef *
-place_of(const HiloRowRef *ref)
+found_row_of(const HiloRowRef *ref)
 {
-	return &places[hash_bytes((const unsigned char *) ref->name, strlen(ref->name)) %
-				   lengthof(places)];
+	return &found_rows[hash_bytes((const unsigned char *) ref->name, strlen(ref->name)) %
+					   lengthof(found_rows)];
 }
 
 /*
@@ -274,7 +274,7 @@ look_up_row(Relation rel, HiloRowRef *ref)
 		ref->storage = rel->rd_rel->relfilenode;
 		ref->tid = tuple->t_self;
 		ref->generation = hilo_generation;
-		*place_of(ref) = *ref;
+		*found_row_of(ref) = *ref;
 	}
 	systable_endscan(scan);
 
@@ -315,7 +315,7 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	{
 		const char *name = ref->name;
 
-		*ref = *place_of(ref);
+		*ref = *found_row_of(ref);
 		ref->name = name;
 	}
 
@@ -334,7 +334,7 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 		if (ref->generation != hilo_generation)
 		{
 			ref->generation = hilo_generation;
-			*place_of(ref) = *ref;
+			*found_row_of(ref) = *ref;
 		}
 		return true;
 	}
@@ -366,7 +366,7 @@ find_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
  * enough.  That session has checked the table, and as long as the table has that storage, its
  * rows have that layout.
  *
- * As the table was not opened, the generations do not follow it yet: without
+ * As the table was not opened, the generation does not follow it yet: without
  * hilo_catalog_heed() this session would not hear that what it reads here has changed.
  */
 static bool
@@ -499,7 +499,7 @@ static void
 create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 {
 	CatalogIndexState indexes = open_indexes(change->rel);
-	HiloRowRef	own = {.name = HILO_OWN_NAME};
+	HiloRowRef	own = {.name = HILO_SERVER_SIDE_NAME};
 	HiloRowChange other;
 	HiloRow		shared = {0};
 
@@ -523,7 +523,7 @@ create_and_lock_row(HiloRowChange *change, HiloRowRef *ref)
 	 * state, or is found by hilo_hub; none slips through.
 	 */
 	other = *change;
-	if (strcmp(ref->name, HILO_OWN_NAME) != 0 && find_and_lock_row(&other, &own))
+	if (strcmp(ref->name, HILO_SERVER_SIDE_NAME) != 0 && find_and_lock_row(&other, &own))
 	{
 		UnlockReleaseBuffer(other.buffer);
 		shared = other.row;
@@ -725,7 +725,9 @@ log_image(HiloRowChange *change)
 	 * From now on, all rows of the page are covered by this record.  That
 	 * they say so is not in the record; after a crash nothing is ahead.
 	 */
-	for (OffsetNumber i = FirstOffsetNumber; i <= last && !pages_are_compared(); i++)
+	if (pages_are_compared())
+		return lsn;
+	for (OffsetNumber i = FirstOffsetNumber; i <= last; i++)
 	{
 		if ((row = row_at(page, i)) == NULL)
 			continue;

@@ -27,7 +27,7 @@
 #include "catalog.h"
 
 /* The row of server-side ids has this name. */
-#define HILO_OWN_NAME	"|"
+#define HILO_SERVER_SIDE_NAME	"|"
 
 /*
  * A row of hilo.hilo up to its name, with the layout that it has at the start
@@ -46,7 +46,8 @@ typedef struct HiloRow
 	int64		home;			/* hilo_catalog_home() at the last change */
 	TimestampTz claimed_at;		/* time of the newest claim; DT_NOBEGIN: none */
 	float8		claim_rate;		/* per hour, see range.h */
-	int64		hub;			/* these four in row HILO_OWN_NAME only, for */
+	int64		hub;			/* these four in row HILO_SERVER_SIDE_NAME
+								 * only, for */
 	int64		opening;		/* hilo_hub: which hub counts, how often and */
 	int64		opening_id;		/* as what it was opened, and where its new */
 	int64		floor;			/* counters begin */
@@ -56,8 +57,8 @@ typedef struct HiloRow
 	int32		range_size;		/* of these two, 0: the setting applies */
 	int32		max_range_size;
 	int32		flags;			/* HILO_ROW_... */
-	NameData	node_tag;		/* if HILO_ROW_HAS_TAG; of HILO_OWN_NAME, what
-								 * hilo_hub notes */
+	NameData	node_tag;		/* if HILO_ROW_HAS_TAG; of
+								 * HILO_SERVER_SIDE_NAME, what hilo_hub notes */
 	char		separator[2];	/* of its ids, if not empty.  Only the first
 								 * byte is on disk; the other one, 0, makes it
 								 * a string */
@@ -70,8 +71,10 @@ typedef struct HiloRow
 									 * not exist */
 #define HILO_ROW_HAS_TAG		2
 #define HILO_ROW_SHARED			4	/* several servers hand out its numbers;
-									 * of HILO_OWN_NAME: those of new counters */
-#define HILO_ROW_HUB			8	/* of HILO_OWN_NAME: this server is a hub */
+									 * of HILO_SERVER_SIDE_NAME: those of new
+									 * counters */
+#define HILO_ROW_HUB			8	/* of HILO_SERVER_SIDE_NAME: this server
+									 * is a hub */
 
 /*
  * A name, and where its row was found last: at first, all but the name is zero.

@@ -153,11 +153,9 @@ make_or_attach(uint32 layout, Size size, void (*initialize) (void *segment, int 
 }
 
 /*
- * A mapping that belongs to no resource owner stays until the session ends, whatever
- * becomes of the transaction.  That is why there is none here.  After an error nothing
- * closes what was opened on the way, so there is no second attempt, which would find it half open.
- * What is lost then are only numbers that this session does not use, so a draw goes on, and
- * the log says why.
+ * CurrentResourceOwner is NULL meanwhile, so that the mapping stays until the session ends.  An error
+ * leaves it half open, so there is no second attempt.  Then draws go on without the pool, only the
+ * numbers that this session does not use are lost, and the log says why.
  *
  * This is not the end of a transaction, so a LWLock that was held at an error has to be
  * released here, and the count of HOLD_INTERRUPTS(), which any error sets to 0, put back.

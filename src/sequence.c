@@ -4,16 +4,18 @@
  *	  Sequences, counted by the server's own nextval: its numbers are on disk before
  *	  they are shown, and are no ids that the table has already.
  *
- * nextval leaves it to the commit to flush its record, and a transaction that writes
- * nothing else does not even do that.  So after each draw the sequence's page is
+ * nextval leaves it to the commit to flush its record, and a transaction that draws numbers
+ * which another one has logged flushes nothing.  So after each draw the sequence's page is
  * visited, and the WAL flushed up to the last record of that page, whichever session wrote it.  If
  * that record may not cover the number, the page is logged first.
  *
  * nextval logs 32 numbers ahead.  Before these are used up, the page is logged here, and
  * farther ahead: as many numbers as all sessions together draw in about a tenth of a
- * second.  That is the lot.  While it lasts, draws write no WAL, and mostly find it
- * flushed.  The page itself never says more than nextval would have left there, so
- * nothing else that reads, copies or alters the sequence has to know of lots.
+ * second.  That is the lot.  Only the WAL says so, and a note in shared memory; the page itself
+ * gives nextval 32 of the numbers at a time, by its log_cnt, and comes here for the next 32.
+ * While the lot lasts, draws write no WAL, and mostly find it flushed.  The page never says more
+ * than nextval would have left there, so nothing else that reads, copies or alters the sequence
+ * has to know of lots.
  *
  * When the number is on disk, the table is looked into.  If it is an id there, the sequence is
  * moved up to just below the next free number by a change of its page, and nextval is called
@@ -84,8 +86,8 @@ sequence_catalog_changed(Datum arg, int cacheid, uint32 hash)
 }
 
 /*
- * Remove what is known of sequences that were dropped, whenever there are twice as many as were left the
- * last time: a session may make and drop very many tables.
+ * Remove what is known of sequences that were dropped, whenever there are twice as many as were
+ * left the last time: a session may make and drop very many tables.
  *
  * The memory of an entry stays that of an entry, so a caller that still has a pointer finds
  * another OID in it, or none.
@@ -235,8 +237,9 @@ is_before(const HiloSequence *sequence, int64 a, int64 b)
 }
 
 /*
- * True if the page's last record covers all numbers drawn so far, and those that nextval
- * draws next without a record.
+ * True if the page's last record covers all numbers drawn so far.  Also false if log_cnt does not
+ * last for another draw: nextval would write a record then, and the page is logged farther ahead
+ * instead.
  *
  * A record is known if nextval or this file wrote it.  ALTER SEQUENCE, a copy of the
  * database, and with wal_level = minimal the end of the transaction that made the
@@ -268,8 +271,8 @@ is_covered(HiloSequence *sequence, Page page)
 }
 
 /*
- * Set the page, which is locked for a change, to a number, and log it as it will be after a
- * lot of others.  The lot is twice as large as the last one if that was used up within a
+ * Set the page, which is locked for a change, to a number, and log it as it will be when a lot of
+ * others is used up.  The lot is twice as large as the last one if that was used up within a
  * tenth of a second, and half as large after more than two tenths.
  *
  * What is logged is a copy, which says that the lot is used up.  The page itself must not say so
@@ -377,7 +380,7 @@ make_durable(HiloSequence *sequence)
 
 	if (unlikely(!covered))
 	{
-		hilo_lots_open();
+		hilo_pool_attach();
 		LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 
 		/* From a sequence that is not called yet, nothing was drawn. */
@@ -409,7 +412,7 @@ move_to(HiloSequence *sequence, int64 number)
 	Form_pg_sequence_data data;
 	int64		last;
 
-	hilo_lots_open();
+	hilo_pool_attach();
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	data = page_data(BufferGetPage(buffer));
 	last = data->last_value;
@@ -449,7 +452,7 @@ server_nextval(HiloSequence *sequence, bool check_right)
 	{
 		HiloLot		lot;
 
-		hilo_lots_open();
+		hilo_pool_attach();
 		lot = hilo_lot(sequence->oid);
 		lot.lsn = sequence->lot_lsn = XactLastRecEnd;
 		lot.end = number;
@@ -561,8 +564,8 @@ hilo_sequence_move(HiloSequence *sequence, int64 number)
  * CACHE a session draws from numbers that it got long before, and a sequence that cycles, or
  * counts down, goes below the horizon.
  *
- * The hint says INCREMENT BY 1 in any case, because that makes ALTER SEQUENCE give the sequence new
- * storage.  Then other sessions lose the numbers that they have left of a former CACHE.
+ * What the hint says gives the sequence new storage.  So other sessions lose the numbers that they
+ * have left of a former CACHE.
  */
 static void
 check_has_horizon(const HiloSequence *sequence)

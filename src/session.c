@@ -76,7 +76,7 @@ hilo_collection_separator(const HiloCollection *collection)
  * at exit, when it would be too late to make it.
  */
 static void
-note_place(HiloRowRef *ref, HiloRowRef *told)
+tell_where_row_is(HiloRowRef *ref, HiloRowRef *told)
 {
 	if (ref->table != told->table || ref->storage != told->storage ||
 		!ItemPointerEquals(&ref->tid, &told->tid))
@@ -98,7 +98,7 @@ hilo_collection_read(HiloCollection *collection)
 		hilo_pool_recall_row(ref);
 	told = *ref;
 	if (hilo_counter_read(ref, &collection->row))
-		note_place(ref, &told);
+		tell_where_row_is(ref, &told);
 	collection->generation = generation;
 	HILO_FAILURE_POINT("row read");
 }
@@ -156,7 +156,7 @@ hilo_entry_known(const char *name)
 
 /*
  * The name is checked when the entry is made, and again after a change of the settings, because
- * the separator is one: a name that contains it is not valid.
+ * the separator is one, in which a name must not end.
  */
 HiloEntry *
 hilo_entry(const char *name)
@@ -234,18 +234,41 @@ hilo_entries_in_use(void)
  */
 
 /*
+ * Take a range from the pool.  The row is read first, so that pooled numbers are as good as a claim
+ * made now: a piece with another epoch is not taken.  What another session has claimed may not be
+ * safe yet, so this session waits for the LSN of that claim.
+ */
+static bool
+take_from_pool(HiloEntry *entry, const HiloSizing *sizing, HiloWanted *wanted, HiloClaim *claim)
+{
+	HiloCollection *collection = &entry->collection;
+
+	if (!hilo_pool_has(entry->name))
+		return false;
+	hilo_collection_read(collection);
+	wanted->size = hilo_counter_size(sizing, &collection->row);
+	if (!hilo_pool_take(entry->name, &collection->row, wanted, claim))
+		return false;
+	HILO_KILL_POINT("taken");
+	hilo_row_flush(hilo_row_own_lsn(claim->lsn));
+
+	/*
+	 * A server that does not count may have to ask for more before the pool
+	 * is empty.
+	 */
+	if (collection->row.flags & HILO_ROW_SHARED)
+		hilo_wing(entry->name)->taken(&collection->ref, &collection->row);
+	return true;
+}
+
+/*
  * Get a range with numbers above the given one: from the pool, or else by a claim.
  *
  * How many numbers follows from the session's rate: twice as many as last time if the last
  * range was used up quickly, half as many if it lasted long.  So a bulk load soon claims
  * thousands at a time, and a session that draws once takes one number.
  *
- * The row is read before the pool, so that pooled numbers are as good as a claim made now: a
- * piece with another epoch is not taken.  What another session has claimed may not be safe yet,
- * so this session waits for the LSN of that claim.  Within a session numbers increase, so the
- * pool must have higher ones than those that it has drawn.
- *
- * The generation is noted before anything is read or claimed.
+ * Within a session numbers increase, so the pool must have higher ones than those that it has drawn.
  */
 static void
 get_range(HiloEntry *entry, int64 above)
@@ -258,37 +281,20 @@ get_range(HiloEntry *entry, int64 above)
 	HiloWanted	wanted = {.alignment = 1,.above = Max(above, entry->range.drawn)};
 	uint64		generation = hilo_generation;
 	HiloClaim	claim;
-	bool		pooled = hilo_pool_has(entry->name);
 
 	/*
 	 * A claim may fail after the row was changed, while a standby is away.
 	 * Its numbers are lost, so the next attempt must not be as large.
 	 */
 	entry->growth.size = Min(entry->growth.size, 1);
-	if (pooled)
-	{
-		hilo_collection_read(collection);
-		wanted.size = hilo_counter_size(&sizing, &collection->row);
-		pooled = hilo_pool_take(entry->name, &collection->row, &wanted, &claim);
-		HILO_KILL_POINT("taken");
-		if (pooled)
-			hilo_row_flush(hilo_row_own_lsn(claim.lsn));
-
-		/*
-		 * A server that does not count may have to ask for more before the
-		 * pool is empty.
-		 */
-		if (pooled && (collection->row.flags & HILO_ROW_SHARED))
-			hilo_wing(entry->name)->taken(&collection->ref, &collection->row);
-	}
-	if (!pooled)
+	if (!take_from_pool(entry, &sizing, &wanted, &claim))
 	{
 		HiloRowRef	told = collection->ref;
 
 		wanted.above = above;
 		hilo_counter_claim(&collection->ref, &sizing, &wanted, &collection->row, &claim);
 		collection->generation = generation;
-		note_place(&collection->ref, &told);
+		tell_where_row_is(&collection->ref, &told);
 	}
 
 	/* Do not judge by the duration of a range smaller than it should be. */

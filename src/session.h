@@ -98,11 +98,11 @@ typedef struct HiloEntry
 	} text;
 } HiloEntry;
 
-/* The entry of a name; NULL: this backend has none. */
+/* The entry of a name; NULL: this session has none. */
 extern HiloEntry *hilo_entry_known(const char *name);
 
 /*
- * The entry of a name, created empty if this backend has none.  Raises 22023 unless
+ * The entry of a name, created empty if this session has none.  Raises 22023 unless
  * the name is valid for a collection.
  */
 extern HiloEntry *hilo_entry(const char *name);

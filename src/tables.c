@@ -123,7 +123,7 @@ hilo_move_sequence(PG_FUNCTION_ARGS)
 	HiloSequence *sequence;
 
 	hilo_api_reject_null(fcinfo, 0, "sequence");
-	hilo_api_prevent_unless_may_write("hilo.sync()");
+	hilo_api_require_write("hilo.sync()");
 	if (get_rel_relkind(oid) == RELKIND_SEQUENCE &&
 		pg_class_aclcheck(oid, GetUserId(), ACL_UPDATE) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE, get_rel_name(oid));

@@ -231,7 +231,7 @@ hilo_is_separator(const char *separator)
 
 /*
  * A prefix that ends in a digit would give different numbers the same id (N1 +
- * 0 and N + 10); behind a letter the number would not be found.
+ * 0 and N + 10); after a letter the number would not be found.
  */
 bool
 hilo_is_server_prefix(const char *prefix)
@@ -393,7 +393,7 @@ trailing_digits(const char *id, int len)
 		start--;
 
 	/*
-	 * Digits right behind a letter belong to a word, as ids of hilo have a
+	 * Digits right after a letter belong to a word, as ids of hilo have a
 	 * separator there.
 	 */
 	if (start > 0 && IS_LETTER(id[start - 1]))
@@ -403,10 +403,10 @@ trailing_digits(const char *id, int len)
 
 /*
  * Find the digits of the number in an id: from offset first to just before
- * offset behind.  Returns false if there are none: a semantic id, a GUID.
+ * offset of their end.  Returns false if there are none: a semantic id, a GUID.
  */
 static bool
-find_digits(const char *id, int len, int *first, int *behind)
+find_digits(const char *id, int len, int *first, int *digits_end)
 {
 	int			hyphen = len - 1;
 	int			start = len;
@@ -436,7 +436,7 @@ find_digits(const char *id, int len, int *first, int *behind)
 		start = trailing_digits(id, end);
 	}
 	*first = start;
-	*behind = end;
+	*digits_end = end;
 	return start < end;
 }
 
@@ -471,7 +471,7 @@ hilo_check_own_separator(const char *name, const char *separator)
 	char		id[HILO_MAX_NAME_LEN + sizeof("_10")];
 	int			start;
 	int			first;
-	int			behind;
+	int			digits_end;
 
 	if (hilo_ends_with(name, "|"))
 		ereport(ERROR,
@@ -492,7 +492,7 @@ hilo_check_own_separator(const char *name, const char *separator)
 	 */
 	start = hilo_document_id_start(id, name, separator, "");
 	memcpy(id + start, "10", 2);
-	if (!find_digits(id, start + 2, &first, &behind) ||
+	if (!find_digits(id, start + 2, &first, &digits_end) ||
 		first != start)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -1,11 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * wing.c
- *	  What this library does for that of the extension hilo_hub.
+ *	  The functions of this library that the library of the extension hilo_hub calls.
  *
- * The libraries hide all symbols that the server does not need, and neither is linked against the
- * other: each can be loaded where the other one is missing, and be replaced by a newer one.  So
- * That library asks for this table when it is loaded.
+ * Neither library is linked against the other, so each can be loaded where the other one is
+ * missing, and be replaced by a newer one.  hilo_hub asks for this table when it is loaded.
  *
  *-------------------------------------------------------------------------
  */

@@ -137,7 +137,7 @@ counts_here(const char *name)
 						 quote_literal_cstr(name))));
 	if (role == HUB_ITSELF)
 		hub_require_open(&own);
-	return role == HUB_ITSELF || strcmp(name, HILO_OWN_NAME) == 0;
+	return role == HUB_ITSELF || strcmp(name, HILO_SERVER_SIDE_NAME) == 0;
 }
 
 Datum
@@ -553,7 +553,7 @@ hilo_hub_leases(PG_FUNCTION_ARGS)
 		bool		nulls[7] = {false, false, false, note.at == 0, note.at == 0, false, false};
 
 		if ((named->row.flags & HILO_ROW_SHARED) && !(named->row.flags & HILO_ROW_DROPPED) &&
-			strcmp(named->name, HILO_OWN_NAME) != 0)
+			strcmp(named->name, HILO_SERVER_SIDE_NAME) != 0)
 			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -61,7 +61,7 @@
 HiloRow
 hub_own_row(void)
 {
-	HiloRowRef	ref = {.name = HILO_OWN_NAME};
+	HiloRowRef	ref = {.name = HILO_SERVER_SIDE_NAME};
 	HiloRow		row;
 
 	(void) core->counter_read(&ref, &row);
@@ -86,7 +86,7 @@ hub_role(const HiloRow *own)
 void
 hub_change_own_row(HiloRowChange *change)
 {
-	static HiloRowRef ref = {.name = HILO_OWN_NAME};
+	static HiloRowRef ref = {.name = HILO_SERVER_SIDE_NAME};
 
 	(void) core->row_find(change, &ref, HILO_ROW_CREATE);
 }
@@ -186,7 +186,7 @@ hub_change_counters(const HubCounterChange *what)
 		HiloRow    *row = &change.row;
 
 		CHECK_FOR_INTERRUPTS();
-		if (strcmp(ref.name, HILO_OWN_NAME) == 0 ||
+		if (strcmp(ref.name, HILO_SERVER_SIDE_NAME) == 0 ||
 			!core->row_find(&change, &ref, HILO_ROW_CHANGE))
 			continue;
 		row->flags = (row->flags & ~HILO_ROW_SHARED) | (what->shared ? HILO_ROW_SHARED : 0);

@@ -188,8 +188,7 @@ mutant() {
             look() { torture 0.4 'had returned'; } ;;
         standby)
             about="who takes a piece does not wait for the standby"
-            replace session.c '		if (pooled)
-			hilo_row_flush(hilo_row_own_lsn(claim.lsn));
+            replace session.c '	hilo_row_flush(hilo_row_own_lsn(claim->lsn));
 ' ''
             look() { standby shown; } ;;
         held-local)
@@ -199,10 +198,8 @@ mutant() {
             look() { tap 013_sync_standby.pl 'hilo_next_number.*not waited for'; } ;;
         generation)
             about="the generation is read when the claim is made, and a message consumed before"
-            replace session.c '	entry->range.last = claim.range.low - 1;
-	entry->range.generation = generation;
-' '	entry->range.last = claim.range.low - 1;
-	{
+            replace session.c '	entry->range.generation = generation;
+' '	{
 		extern void AcceptInvalidationMessages(void);
 		AcceptInvalidationMessages();
 		(void) generation;
@@ -233,7 +230,7 @@ mutant() {
             look() { tap 070_pool.pl 'but for the next one'; } ;;
         forget)
             about="sessions forget ranges that are good"
-            replace session.c '!hilo_counter_holds(&entry->collection.row, claim)' '(random() % 2 || !hilo_counter_holds(&entry->collection.row, claim))'
+            replace session.c 'if (hilo_counter_holds(&entry->collection.row, &entry->range.claim))' 'if (random() % 2 && hilo_counter_holds(&entry->collection.row, &entry->range.claim))'
             look() { torture 0.3 'has forgotten'; } ;;
         leave)
             about="what a session has left does not go into the pool when it ends"
@@ -361,7 +358,7 @@ mutant() {
             look() { sql sql/look.sql '^[-+]'; } ;;
         look-form)
             about="what was free for one tag is taken for free for another one"
-            replace look.c 'if (ids->form != form)' 'if (false)'
+            replace look.c 'if (ids->form_hash != form)' 'if (false)'
             look() { sql sql/look.sql '^[-+]'; } ;;
         look-stranger)
             about="a binding counts although the table has another owner"
@@ -405,7 +402,8 @@ mutant() {
         look-empty)
             about="an index that has no blocks yet is looked into"
             replace look.c ' ||
-		(hilo_is_new(index) && RelationGetNumberOfBlocks(index) == 0);' ';'
+		((index->rd_createSubid != InvalidSubTransactionId || hilo_storage_is_new(index)) &&
+		 RelationGetNumberOfBlocks(index) == 0);' ';'
             look() { sql sql/look.sql '^+ERROR:  could not read block 0'; } ;;
         look-code)
             about="the look runs code of an index's owner"

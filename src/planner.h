@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
- * setting.h
+ * planner.h
  *	  The setting hilo.sequences: nextval in queries, and identity columns, draw as
  *	  hilo.nextval does.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef HILO_SETTING_H
-#define HILO_SETTING_H
+#ifndef HILO_PLANNER_H
+#define HILO_PLANNER_H
 
 #include "nodes/primnodes.h"
 
@@ -18,6 +18,6 @@
 #define HILO_CALL_BY_SETTING	COERCE_SQL_SYNTAX
 
 /* Must be called once, when the library is loaded. */
-extern void hilo_setting_init(void);
+extern void hilo_planner_init(void);
 
-#endif							/* HILO_SETTING_H */
+#endif							/* HILO_PLANNER_H */

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * setting.c
+ * planner.c
  *	  The setting hilo.sequences: nextval in queries, and identity columns, draw as
  *	  hilo.nextval does.
  *
@@ -9,9 +9,9 @@
  * them there.  Plans that are kept are made anew when the setting changes.
  *
  * Identity columns draw by a node that checks no right, for which there is a function that can
- * only be called from here.  What is not planned, such as the defaults of COPY, keeps drawing by
- * nextval, from the same sequence.  Nothing is out of order by that: those numbers are just neither
- * flushed nor looked at.
+ * only be called from here.  What is not planned, such as the defaults of COPY, and SQL
+ * functions that are inlined later, keep drawing by nextval from the same sequence.  Their numbers
+ * are in order, only neither flushed nor looked at.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@
 
 #include "guc.h"
 #include "catalog.h"
-#include "setting.h"
+#include "planner.h"
 #include "node.h"
 
 static planner_hook_type next_planner = NULL;
@@ -165,7 +165,7 @@ install_planner(void)
 }
 
 void
-hilo_setting_init(void)
+hilo_planner_init(void)
 {
 	hilo_sequences_switched_on = install_planner;
 	if (hilo_sequences)
