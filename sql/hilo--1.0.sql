@@ -311,6 +311,7 @@ CREATE FUNCTION hilo._switch(relation regclass, column_name name, function text)
     SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
+    calls CONSTANT text := '(?<![.])[[:<:]](hilo[.])?nextval[(]';
     attribute pg_attribute;
     part record;
     wanted text;
@@ -332,7 +333,7 @@ BEGIN
     ELSIF attribute.attidentity <> '' THEN
         RAISE 'column "%" of table % is an identity column', attribute.attname, relation
             USING ERRCODE = 'feature_not_supported',
-                HINT = 'SET hilo.sequences = on lets it draw as hilo.nextval does.';
+                HINT = 'The setting hilo.sequences says how it draws.';
     END IF;
     FOR part IN
         WITH RECURSIVE tree(relation) AS (
@@ -356,8 +357,11 @@ BEGIN
             RAISE NOTICE 'column "%" of table % keeps its default: %',
                 attribute.attname, part.relation, COALESCE(part.stored, 'none');
         ELSIF part.function IS NULL THEN
-            wanted := CASE WHEN attribute.atttypid IN ('text'::regtype, 'varchar'::regtype)
-                THEN format('hilo_next(%L)', part.name)
+            wanted := CASE
+                WHEN part.stored ~ calls
+                    THEN regexp_replace(part.stored, calls, function || '(', 'g')
+                WHEN attribute.atttypid IN ('text'::regtype, 'varchar'::regtype)
+                    THEN format('hilo_next(%L)', part.name)
                 ELSE format('%s(%L)', function, COALESCE(pg_get_serial_sequence(
                     relation::text, attribute.attname), 'name of a sequence'))
             END;
