@@ -6,6 +6,7 @@
 #
 # Texts:
 #     create_table :documents, id: :text, default: -> { "hilo_next('documents'::text)" }
+# and, to know the id before the insert, prefetch_primary_key? and next_sequence_value below.
 #
 # structure.sql (config.active_record.schema_format = :sql) has the defaults, and so the
 # tables are attached when it is loaded.  schema.rb takes them for plain sequences: attach
@@ -23,7 +24,17 @@ ActiveRecord::Migration.verbose = false
 
 class Order < ActiveRecord::Base; end
 class Line < ActiveRecord::Base; end
-class Document < ActiveRecord::Base; end
+
+# The id is known before the insert; insert_all and others still draw by the default.
+class Document < ActiveRecord::Base
+  def self.prefetch_primary_key?
+    true
+  end
+
+  def self.next_sequence_value
+    connection.select_value("SELECT hilo_next('documents')")
+  end
+end
 
 MODELS = { 'orders' => Order, 'lines' => Line, 'documents' => Document }.freeze
 
