@@ -10,10 +10,10 @@
  * and releases the row, and the LSN is waited for.  An error comes after the release, because to
  * report it may wait for the client.
  *
- * A claim changes nothing that other sessions have to know: they see the new max when they
- * claim.  All other changes are announced, so that each session reads the row again before
- * the next draw after it has received the message; and those after which numbers that sessions hold must not be used any more
- * get a new epoch.
+ * A claim changes nothing that other sessions have to know: they see the new max when they claim.
+ * All other changes are announced, so that each session reads the row again before the next draw
+ * after it has received the message; and those after which numbers that sessions hold must not be
+ * used any more get a new epoch.
  *
  * If the row says that servers share the counter, the other extension is asked which one counts:
  * this server, with the functions below, or another one, from which it has numbers.

@@ -8,8 +8,8 @@
  * file is about the next number that no document has.  First the documents have to be found: in the
  * columns that are bound to the identity, or else in the primary key of the table of that name.
  * Then there are two ways to a free number.  If this server alone counts, a free number is searched
- * above max, and then claimed, together with all numbers below it.  If several servers count, numbers
- * above max may belong to another one.  So a number is claimed first, and looked up then.
+ * above max, and then claimed, together with all numbers below it.  If several servers count,
+ * numbers above max may belong to another one.  So a number is claimed first, and looked up then.
  *
  * Unlike a draw, next_identity_free() waits for locks of tables: a free number is only free if all
  * documents were looked at.  A trigger does not wait.

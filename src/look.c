@@ -19,8 +19,8 @@
  *
  * If a number is taken, the next free one is searched: see free_search.c.
  *
- * A draw must not wait for a lock that another transaction holds.  So every lock here is taken
- * only if nobody has to be waited for.  What cannot be locked is not looked at, and whatever else was
+ * A draw must not wait for a lock that another transaction holds.  So every lock here is taken only
+ * if nobody has to be waited for.  What cannot be locked is not looked at, and whatever else was
  * learned at that moment counts for this one number only.
  *
  * No code of users may run, because the session that draws may have more rights than the role
@@ -713,7 +713,8 @@ build_id(const HiloIds *ids, int64 number)
 /*
  * True if an index of text has no entry that could be the id of a number from low to high.  In the
  * order of bytes, the ids of numbers with equally many digits are in the order of the numbers.
- * So one search passes all of them, and whatever has another length is none of them.
+ * So one search passes all of them, and whatever has another length is none of them, unless so
+ * much of it lies between them that the search of each is cheaper.
  *
  * The opposite does not hold: orders/100-A to orders/163-A have orders/120-B between them.
  */
@@ -1056,8 +1057,8 @@ is_taken_at(int64 steps, void *arg)
 
 /*
  * The search counts steps, not numbers: so it need not know of increments, nor of sequences that
- * count down.  Upwards it ends at the end of the owning column's type, because numbers beyond fit no row: there
- * the draw fails with the type's error, not by a number that nothing could use.
+ * count down.  Upwards it ends at the end of the owning column's type, because numbers beyond fit
+ * no row: there the draw fails with the type's error, not by a number that nothing could use.
  */
 bool
 hilo_ids_next_free(HiloIds *ids, const HiloCourse *course, int64 last, int64 *free, int *tries)

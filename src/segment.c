@@ -153,9 +153,9 @@ make_or_attach(uint32 layout, Size size, void (*initialize) (void *segment, int 
 }
 
 /*
- * CurrentResourceOwner is NULL meanwhile, so that the mapping stays until the session ends.  An error
- * leaves it half open, so there is no second attempt.  Then draws go on without the pool, only the
- * numbers that this session does not use are lost, and the log says why.
+ * CurrentResourceOwner is NULL meanwhile, so that the mapping stays until the session ends.  An
+ * error leaves it half open, so there is no second attempt.  Then draws go on without the pool,
+ * only the numbers that this session does not use are lost, and the log says why.
  *
  * This is not the end of a transaction, so a LWLock that was held at an error has to be
  * released here, and the count of HOLD_INTERRUPTS(), which any error sets to 0, put back.

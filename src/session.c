@@ -268,7 +268,8 @@ take_from_pool(HiloEntry *entry, const HiloSizing *sizing, HiloWanted *wanted, H
  * range was used up quickly, half as many if it lasted long.  So a bulk load soon claims
  * thousands at a time, and a session that draws once takes one number.
  *
- * Within a session numbers increase, so the pool must have higher ones than those that it has drawn.
+ * Within a session numbers increase, so the pool must have higher ones than those that it has
+ * drawn.
  */
 static void
 get_range(HiloEntry *entry, int64 above)
