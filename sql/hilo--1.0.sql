@@ -101,6 +101,7 @@ COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 has a tag, 4 shared, 
 COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag; in row |, what hilo_hub notes';
 COMMENT ON COLUMN hilo.hilo.separator IS 'own separator; empty: the setting';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
+COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
 
 --
 -- Bindings: ordinary rows, written by the library
@@ -121,6 +122,7 @@ COMMENT ON COLUMN hilo.binding.schema_name IS 'schema of the table';
 COMMENT ON COLUMN hilo.binding.table_name IS 'name of the table';
 COMMENT ON COLUMN hilo.binding.column_name IS 'name of the column';
 COMMENT ON COLUMN hilo.binding.owner IS 'owner of the table; the row counts as long as that is so';
+COMMENT ON INDEX hilo.binding_collection_idx IS 'finds the bindings of a collection';
 
 --
 -- Guards
@@ -138,7 +140,9 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
 COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'INSERT merges a row; other changes are refused';
+COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'changes that affect no row are refused as well';
 COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'INSERT merges a row; other changes are refused';
+COMMENT ON TRIGGER guard_table ON hilo.binding IS 'changes that affect no row are refused as well';
 ALTER TABLE hilo.hilo
     ENABLE ALWAYS TRIGGER guard_rows,
     ENABLE ALWAYS TRIGGER guard_table,
