@@ -112,7 +112,7 @@ SET SESSION AUTHORIZATION regress_hilo_user;
 SET hilo.node_tag = 'B';
 SET hilo.max_range_size = 5000000;
 SET hilo.debug_range_size = 40;
-SELECT hilo_next('own');
+SELECT hilo_next('own') ~ '^own/[0-9]+-A$' AS drawn;
 SHOW hilo.max_range_size;
 SHOW hilo.debug_range_size;
 RESET SESSION AUTHORIZATION;
