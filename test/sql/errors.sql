@@ -2,17 +2,9 @@
 SET hilo.max_range_size = 1048576;
 \set SHOW_CONTEXT never
 
--- Run a statement; returns its SQLSTATE, and the next number of a collection, which shows that none was lost.
-CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$
-BEGIN
-	BEGIN
-		EXECUTE statement;
-		state := 'fine';
-	EXCEPTION WHEN OTHERS THEN
-		state := SQLSTATE;
-	END;
-	next := hilo_next_number('errors');
-END $$;
+-- The SQLSTATE of a statement, and the next number of a collection, which shows that none was lost.
+CREATE FUNCTION try(statement text, OUT state text, OUT next bigint)
+	BEGIN ATOMIC SELECT state_of(statement), hilo_next_number('errors'); END;
 
 -- NULL: 22004.
 SELECT statement, t.* FROM unnest(ARRAY[
@@ -97,19 +89,11 @@ COMMIT;
 SELECT hilo_next_number('read_only');
 
 -- In parallel mode: 25000.  The functions are marked so that no plan calls them there; parallel_call() is marked wrongly.
-CREATE FUNCTION parallel_next(text) RETURNS text PARALLEL SAFE LANGUAGE plpgsql AS $$ BEGIN RETURN hilo_next($1); END $$;
 SELECT hilo_next_number('parallel');
+SELECT call, in_worker(call) FROM unnest(ARRAY[$$hilo_next('parallel')$$, $$hilo_next('parallel', 'B')$$, $$hilo_next_number('parallel')$$,
+	$$hilo_reserve('parallel', 1)$$, $$hilo.next_range('parallel')$$, $$hilo.return_range('parallel', 0, 32, 5)$$, $$hilo.next_hi('parallel', 1)$$,
+	$$hilo.seed('parallel', 100)$$, $$hilo.drop('parallel')$$, $$hilo_number('parallel/7')$$, $$hilo_format('parallel', 7)$$]) call;
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_next('parallel');
-SELECT parallel_call('hilo_next(''parallel'', ''B'')');
-SELECT parallel_call('hilo_next_number(''parallel'')');
-SELECT parallel_call('hilo_reserve(''parallel'', 1)');
-SELECT parallel_call('hilo.next_range(''parallel'')');
-SELECT parallel_call('hilo.return_range(''parallel'', 0, 32, 5)');
-SELECT parallel_call('hilo.next_hi(''parallel'', 1)');
-SELECT parallel_call('hilo.seed(''parallel'', 100)');
-SELECT parallel_call('hilo.drop(''parallel'')');
-SELECT parallel_call('hilo_number(''parallel/7'')'), parallel_call('hilo_format(''parallel'', 7)');
 -- Marked as they are, they run in the leader.
 SELECT hilo_next('parallel'), hilo_next_number('parallel');
 SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
@@ -119,14 +103,12 @@ CREATE TABLE parallel_scan AS SELECT i FROM generate_series(1, 1000) i;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-SELECT count(parallel_next('parallel')) FROM parallel_scan;
+SELECT count(parallel_call('hilo_next(''parallel'')')) FROM parallel_scan;
 SELECT count(DISTINCT hilo_next_number('parallel')) FROM parallel_scan;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 SELECT hilo_next_number('parallel');
-DROP TABLE parallel_scan;
-DROP FUNCTION parallel_next;
 
 -- A transaction that has itself rewritten the table: 55000, whatever needs a counter; what others have is as valid as before.
 SELECT hilo_next_number('rewritten');
@@ -169,18 +151,8 @@ END $$;
 ROLLBACK;
 SELECT hilo_next_number('rewritten'), hilo_next_number('reindexed_new');
 -- A table that would not survive a crash, or is no longer ours.
-BEGIN;
-ALTER TABLE hilo.hilo SET UNLOGGED;
-SELECT hilo_next_number('rewritten');
-ROLLBACK;
-BEGIN;
-ALTER TABLE hilo.hilo DROP COLUMN claim;
-SELECT hilo_next_number('rewritten');
-ROLLBACK;
-BEGIN;
-ALTER TABLE hilo.hilo RENAME TO other;
-SELECT hilo_next_number('rewritten');
-ROLLBACK;
+SELECT change, state_of(format($$ALTER TABLE hilo.hilo %s; SELECT hilo_next_number('rewritten')$$, change))
+	FROM unnest('{SET UNLOGGED,DROP COLUMN claim,RENAME TO other}'::text[]) change;
 SELECT hilo_next_number('rewritten');
 \set VERBOSITY default
 BEGIN;
@@ -209,5 +181,3 @@ SELECT current_setting('hilo.node_tag'), current_setting('hilo.server_prefix'), 
 SET hilo.node_tag = 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx';
 SELECT hilo_next('settings');
 RESET hilo.node_tag;
-
-DROP FUNCTION try;

@@ -116,16 +116,8 @@ SELECT next_identity_for('limited'), next_identity_for('limited');
 SELECT next_identity_for('limited');
 
 -- Errors for bad input; the next valid call works as if nothing had happened.
-CREATE FUNCTION try(statement text, OUT state text, OUT next bigint) LANGUAGE plpgsql AS $$
-BEGIN
-	BEGIN
-		EXECUTE statement;
-		state := 'fine';
-	EXCEPTION WHEN OTHERS THEN
-		state := SQLSTATE;
-	END;
-	next := next_identity_for('errors');
-END $$;
+CREATE FUNCTION try(statement text, OUT state text, OUT next bigint)
+	BEGIN ATOMIC SELECT state_of(statement), next_identity_for('errors'); END;
 SELECT call, t.* FROM unnest(ARRAY['next_identity(NULL)', 'next_identity_for(NULL)', 'next_identity_free(NULL)', 'next_identity_free_for(NULL)',
 	'seed_identity_for(NULL, 1)', 'seed_identity_for(''errors'', NULL)', 'seed_identity_for(''errors'', 1, NULL)'])
 	WITH ORDINALITY u(call, i), try('SELECT ' || call) t ORDER BY i;
@@ -136,8 +128,6 @@ SELECT left(name, 8) AS name, length(name), t.* FROM unnest(ARRAY['', '|', '/', 
 SELECT call, t.* FROM unnest(ARRAY['next_identity(%L)', 'next_identity_for(%L)', 'next_identity_free(%L)', 'next_identity_free_for(%L)',
 	'seed_identity_for(%L, 1)']) WITH ORDINALITY u(call, i), try('SELECT ' || format(call, 'a|b')) t ORDER BY i;
 SELECT count(*) AS bad_names FROM hilo.identities WHERE regexp_replace(name, '/\|$', '/') ~ '[|[:cntrl:]]' OR name IN ('', 'a|') OR octet_length(name) > 255;
-DROP TABLE regress_company;
-DROP FUNCTION try;
 SELECT next_identity(NULL);
 SELECT next_identity('');
 SELECT next_identity('a|b');
@@ -154,15 +144,9 @@ SELECT call, state_of(call) FROM unnest(ARRAY[$$SELECT next_identity('read_only'
 	$$INSERT INTO hilo.hilo (collection, max) VALUES ('read_only|', 50)$$]) call;
 COMMIT;
 SELECT next_identity('read_only');
-SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_call('next_identity(''parallel'')');
-SELECT parallel_call('next_identity_for(''parallel'')');
-SELECT parallel_call('next_identity_free(''parallel'')');
-SELECT parallel_call('next_identity_free_for(''parallel'')');
-SELECT parallel_call('seed_identity_for(''parallel'', 100)');
-SELECT parallel_call('hilo.drop(''parallel|'')');
+SELECT call, in_worker(call) FROM unnest(ARRAY[$$next_identity('parallel')$$, $$next_identity_for('parallel')$$, $$next_identity_free('parallel')$$,
+	$$next_identity_free_for('parallel')$$, $$seed_identity_for('parallel', 100)$$, $$hilo.drop('parallel|')$$]) call;
 SELECT next_identity('parallel');
-SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 -- A transaction that has itself rewritten the table.
 SELECT next_identity('rewritten');
 BEGIN;
@@ -261,4 +245,3 @@ SELECT name, value, seed_identity_for(name, value * 2) FROM hilo.identities WHER
 RESET hilo.identity_parts_separator;
 SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
 SELECT name FROM hilo.identities;
-SELECT hilo.drop('many'), hilo.drop('both');

@@ -56,9 +56,7 @@ SELECT length(next_server_side_id(repeat('x', 255) || '/'));
 BEGIN READ ONLY;
 SELECT next_server_side_id('companies/');
 ROLLBACK;
-SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_call('next_server_side_id(''companies/'')');
-SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT in_worker($$next_server_side_id('companies/')$$);
 BEGIN;
 CLUSTER hilo.hilo USING hilo_collection_idx;
 SELECT next_server_side_id('companies/');
@@ -69,11 +67,7 @@ SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
 SELECT next_server_side_id(NULL);
 SELECT next_server_side_id('companies');
 -- No collection can have the name of that counter, so nothing moves it but a restore.
-\set VERBOSITY sqlstate
-SELECT hilo_next_number('|');
-SELECT hilo.drop('|');
-SELECT hilo.seed('|', 1);
-\set VERBOSITY default
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo_next_number('|')$$, $$hilo.drop('|')$$, $$hilo.seed('|', 1)$$]) call;
 SELECT hilo_number(next_server_side_id('companies/')) AS before \gset
 INSERT INTO hilo.hilo (collection, max) VALUES ('|', :before + 100), ('|', 1);
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
@@ -90,10 +84,6 @@ DROP EXTENSION hilo CASCADE;
 CREATE EXTENSION hilo;
 INSERT INTO hilo.hilo (collection, max) VALUES ('|', 9223372036854775806);
 SELECT next_server_side_id('companies/');
-\set VERBOSITY sqlstate
-SAVEPOINT s;
-SELECT next_server_side_id('companies/');
-ROLLBACK TO s;
-SELECT next_server_side_id('users/');
+SELECT prefix, state_of(format('SELECT next_server_side_id(%L)', prefix)) FROM unnest('{companies/,users/}'::text[]) prefix;
 ROLLBACK;
 SELECT hilo_number(next_server_side_id('companies/')) - :before AS number;
