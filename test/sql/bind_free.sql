@@ -28,7 +28,6 @@ END $$;
 SELECT start, count(*), count(*) FILTER (WHERE value <> start + size + 1) AS not_smallest,
 	count(*) FILTER (WHERE tries > 2 * ceil(log(2, size + 1)) + 2) AS too_many, min(tries)
 	FROM unnest(ARRAY[0, 7, 1000]) start, generate_series(0, 140) size, after_block(start, size) GROUP BY 1 ORDER BY 1;
-DROP FUNCTION after_block;
 -- Scattered ids: the result is free, and its predecessor is taken or drawn.
 DELETE FROM blocks;
 INSERT INTO blocks SELECT DISTINCT i * i % 997 FROM generate_series(1, 300) i WHERE i * i % 997 > 0;
@@ -63,7 +62,6 @@ SELECT next_identity_free('never');
 SELECT next_identity_for('never');
 RESET statement_timeout;
 \set VERBOSITY default
-DROP TABLE many, high, never;
 
 -- Column types, and the ends of the smaller ones.
 CREATE DOMAIN doc_number AS integer CHECK (VALUE > 0);
@@ -88,17 +86,12 @@ SELECT free_in('typed', 't') AS text;
 INSERT INTO typed (s, i, b) VALUES (32767, 2147483647, 9223372036854775807), (1, 1, 1), (-1, -1, -1), (0, 0, 0), (NULL, NULL, NULL);
 SELECT free_in('typed', 's'), free_in('typed', 'i'), free_in('typed', 'b');
 SELECT free_in('typed', 's', 32765), free_in('typed', 'i', 2147483645), free_in('typed', 'b', 9223372036854775805);
-\set VERBOSITY sqlstate
-SELECT free_in('typed', 's', 32766);
-SELECT free_in('typed', 's', 32767);
-SELECT free_in('typed', 's', 9223372036854775807);
-SELECT free_in('typed', 'i', 2147483646);
-SELECT free_in('typed', 'i', 2147483648);
-SELECT free_in('typed', 'b', 9223372036854775806);
-SELECT free_in('typed', 'b', 9223372036854775807);
+SELECT col, start, split_part(result_of(format('SELECT free_in(''typed'', %L, %s)', col, start)), ':', 1) AS result
+	FROM (VALUES ('s', 32766), ('s', 32767), ('s', 9223372036854775807), ('i', 2147483646), ('i', 2147483648),
+	('b', 9223372036854775806), ('b', 9223372036854775807)) v(col, start);
 DELETE FROM typed;
-SELECT free_in('typed', 's', 32766), free_in('typed', 'i', 2147483646), free_in('typed', 'b', 9223372036854775806);
-SELECT free_in('typed', 's', 32767);
+SELECT free_in('typed', 's', 32766), free_in('typed', 'i', 2147483646), free_in('typed', 'b', 9223372036854775806), free_in('typed', 's', 32767);
+\set VERBOSITY sqlstate
 -- Beyond a full column the identity continues.
 INSERT INTO typed (s) SELECT generate_series(1, 32767);
 SELECT free_in('typed', 's');
@@ -108,9 +101,6 @@ SELECT next_identity('typed');
 DELETE FROM typed WHERE s = 32767;
 SELECT value, tries <= 32 AS few FROM next_identity_free_for('typed');
 SELECT hilo.unbind('typed');
-DROP TABLE blocks, drawn, typed;
-DROP FUNCTION free_in;
-DROP DOMAIN doc_number, doc_id;
 -- Other types: 42804.
 CREATE TABLE untyped (u uuid, n numeric, d date, c char(20), x name, a text[], o oid);
 SELECT format('CREATE INDEX ON untyped (%I)', c) FROM unnest('{u,n,d,c,x,a,o}'::text[]) c \gexec
@@ -159,15 +149,12 @@ INSERT INTO keyed VALUES ('keyed/2', 'keyed/1');
 SELECT next_identity_free('keyed');
 
 -- What does not exist: 42P01, 42703; what is not a table of documents.
-SELECT next_identity_free('nowhere');
-SELECT next_identity_free_for('nowhere/');
-SELECT next_identity_free(repeat('x', 100));
-SELECT next_identity_free('pg_class');
-SELECT value FROM hilo.identities WHERE name = 'nowhere';
-SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo.bind('nowhere', 'nowhere', 'id')$$,
+SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$next_identity_free('nowhere')$$, $$next_identity_free_for('nowhere/')$$,
+	$$next_identity_free(repeat('x', 100))$$, $$next_identity_free('pg_class')$$, $$hilo.bind('nowhere', 'nowhere', 'id')$$,
 	$$hilo.bind('nowhere', 4000000000::oid::regclass, 'id')$$, $$hilo.bind('nowhere', 'docs', 'nowhere')$$,
 	$$hilo.bind('nowhere', 'docs', 'ID')$$, $$hilo.bind('nowhere', 'docs', 'ctid')$$,
 	$$hilo.bind('nowhere', 'docs', '')$$]) call;
+SELECT value FROM hilo.identities WHERE name = 'nowhere';
 CREATE VIEW docs_view AS SELECT id FROM docs;
 CREATE MATERIALIZED VIEW docs_matview AS SELECT id FROM docs;
 CREATE UNIQUE INDEX ON docs_matview (id);
@@ -176,10 +163,6 @@ SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY[$$hilo.bind('nowhere'
 	$$hilo.bind('nowhere', 'docs_sequence', 'last_value')$$, $$hilo.bind('nowhere', 'docs_view', 'id')$$,
 	$$hilo.bind('nowhere', 'docs_matview', 'id')$$, $$next_identity_free('docs_view')$$,
 	$$next_identity_free('docs_matview')$$]) call;
-DROP VIEW docs_view;
-DROP MATERIALIZED VIEW docs_matview;
-DROP TABLE untyped, indexed, keyed;
-DROP SEQUENCE docs_sequence;
 -- NULL, bad names, read-only transactions, parallel mode.
 SELECT call, state_of('SELECT ' || call) FROM unnest(ARRAY['hilo.bind(NULL, ''docs'', ''id'')', 'hilo.bind(''docs'', NULL, ''id'')', 'hilo.bind(''docs'', ''docs'', NULL)',
 	'hilo.unbind(NULL)']) call;
@@ -187,11 +170,7 @@ SELECT name, state_of(format('SELECT hilo.bind(%L, ''docs'', ''id'')', name)) AS
 	state_of(format('SELECT hilo.unbind(%L)', name)) AS unbind FROM unnest(ARRAY['', '|', '/', 'a|b', E'a\x01']) name;
 SELECT call, state_of('SET LOCAL transaction_read_only = on; SELECT ' || call) FROM unnest(ARRAY['hilo.bind(''docs'', ''docs'', ''id'')',
 	'hilo.unbind(''docs'')', 'next_identity_free(''docs'')', 'next_identity_free_for(''docs'')']) call;
-SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
-SELECT parallel_call('hilo.bind(''docs'', ''docs'', ''id'')');
-SELECT parallel_call('hilo.unbind(''docs'')');
-SELECT parallel_call('next_identity_free(''docs'')');
-SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT call, in_worker(call) FROM unnest(ARRAY[$$hilo.bind('docs', 'docs', 'id')$$, $$hilo.unbind('docs')$$, $$next_identity_free('docs')$$]) call;
 SELECT count(*) FROM hilo.binding;
 \set VERBOSITY default
 SELECT next_identity_free('nowhere');
@@ -258,12 +237,9 @@ INSERT INTO restored VALUES (2);
 SELECT hilo_next_number('restored');
 SELECT hilo.unbind('restored'), hilo.unbind('bound', 'docs'), hilo.drop('restored');
 -- What no binding has; and changes by hand.
+SELECT row, result_of('INSERT INTO hilo.binding ' || row) FROM unnest(ARRAY[$$VALUES ('bad', NULL, 't', 'c', 'o')$$, $$VALUES (NULL, 's', 't', 'c', 'o')$$,
+	$$VALUES ('', 's', 't', 'c', 'o')$$, $$VALUES ('a|b', 's', 't', 'c', 'o')$$, $$VALUES ('bad|', 's', 't', 'c', 'o')$$, $$(collection) VALUES ('bad')$$]) row;
 \set VERBOSITY terse
-INSERT INTO hilo.binding VALUES ('bad', NULL, 't', 'c', 'o');
-INSERT INTO hilo.binding VALUES (NULL, 's', 't', 'c', 'o');
-INSERT INTO hilo.binding VALUES ('', 's', 't', 'c', 'o');
-INSERT INTO hilo.binding VALUES ('a|b', 's', 't', 'c', 'o');
-INSERT INTO hilo.binding (collection) VALUES ('bad');
 INSERT INTO hilo.binding VALUES (repeat('x', 256), 's', 't', 'c', 'o');
 UPDATE hilo.binding SET owner = '';
 DELETE FROM hilo.binding;
@@ -286,11 +262,7 @@ SELECT next_identity_free('bound');
 CREATE ROLE regress_bind_free_new;
 ALTER TABLE "regress Schema"."Other ones" OWNER TO regress_bind_free_new;
 SELECT next_identity_free('bound');
-DROP TABLE "regress Schema"."Other ones";
-DROP TABLE restored;
-DROP ROLE regress_bind_free_new;
 SELECT hilo.unbind('bound');
-DROP SCHEMA "regress Schema" CASCADE;
 -- A column whose type changes, an index that is dropped.
 CREATE TABLE changing (id text PRIMARY KEY);
 INSERT INTO changing VALUES ('1'), ('changing/1');
@@ -414,8 +386,6 @@ SELECT next_identity_free('docs');
 RESET search_path;
 DROP TABLE pg_temp.docs, only_temp;
 
-DROP TABLE changing, parts, wholes, wholes_2, parents, children;
-
 -- Rights.
 CREATE ROLE regress_hilo_owner;
 CREATE ROLE regress_hilo_group;
@@ -433,20 +403,14 @@ INSERT INTO regress_hilo.files VALUES ('files/1'), ('files/2');
 SELECT hilo.bind('files', 'regress_hilo.files', 'id');
 SELECT hilo.unbind('files');
 RESET ROLE;
+\set bind_files '$$SELECT hilo.bind(\'files\', \'regress_hilo.files\', \'id\')$$'
 GRANT EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.unbind(text, regclass) TO regress_hilo_owner, regress_hilo_user;
-SET ROLE regress_hilo_user;
-SELECT hilo.bind('files', 'regress_hilo.files', 'id');
-SELECT hilo.bind('files', 'pg_class', 'relname');
-RESET ROLE;
+SELECT as_role('regress_hilo_user', :bind_files), as_role('regress_hilo_user', $$SELECT hilo.bind('files', 'pg_class', 'relname')$$);
 GRANT ALL ON ALL TABLES IN SCHEMA regress_hilo TO regress_hilo_user;
-SET ROLE regress_hilo_user;
-SELECT hilo.bind('files', 'regress_hilo.files', 'id');
-RESET ROLE;
+SELECT as_role('regress_hilo_user', :bind_files);
 REVOKE ALL ON ALL TABLES IN SCHEMA regress_hilo FROM regress_hilo_user;
 SELECT count(*) FROM hilo.binding;
-SET ROLE regress_hilo_owner;
-SELECT hilo.bind('files', 'regress_hilo.files', 'id');
-RESET ROLE;
+SELECT as_role('regress_hilo_owner', :bind_files);
 -- A table that is not bound is looked at for who may read its key: 42501, and no number is lost.  A bound one needs no right.
 SET ROLE regress_hilo_user;
 SET search_path = regress_hilo, public;
@@ -456,9 +420,7 @@ SELECT next_identity_free('papers');
 SELECT next_identity('files'), next_identity('papers');
 RESET ROLE;
 GRANT UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON regress_hilo.papers TO regress_hilo_user;
-SET ROLE regress_hilo_user;
-SELECT next_identity_free('papers');
-RESET ROLE;
+SELECT as_role('regress_hilo_user', $$SELECT next_identity_free('papers')$$);
 -- To read the key is enough; another column, or to insert, is not.
 CREATE FUNCTION free_with(privilege text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -477,7 +439,6 @@ BEGIN
 	RETURN result;
 END $$;
 SELECT privilege, free_with(privilege) FROM unnest(ARRAY['SELECT', 'INSERT', 'SELECT (id)', 'INSERT (title)', 'SELECT (title)', 'UPDATE (id)', 'DELETE']) privilege;
-DROP FUNCTION free_with;
 -- Row security hides nothing.
 ALTER TABLE regress_hilo.papers ENABLE ROW LEVEL SECURITY;
 ALTER TABLE regress_hilo.papers FORCE ROW LEVEL SECURITY;
@@ -500,15 +461,6 @@ SELECT hilo.unbind('files');
 RESET ROLE;
 ALTER TABLE regress_hilo.files OWNER TO regress_hilo_group;
 GRANT SELECT ON regress_hilo.files TO regress_hilo_owner;
-SET ROLE regress_hilo_owner;
-SELECT hilo.bind('of_group', 'regress_hilo.files', 'id'), hilo.unbind('of_group');
-RESET ROLE;
-\set VERBOSITY default
-SELECT count(hilo.unbind(collection)) >= 0 AS unbound FROM hilo.binding;
-SET client_min_messages = warning;
-DROP SCHEMA regress_hilo CASCADE;
-RESET client_min_messages;
-REVOKE EXECUTE ON FUNCTION hilo.bind(text, regclass, name), hilo.unbind(text, regclass) FROM regress_hilo_owner, regress_hilo_user;
-DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user;
-DROP TABLE docs;
-SELECT count(hilo.drop(rtrim(name, '|') || '|')) > 0 AS dropped FROM hilo.identities;
+SELECT as_role('regress_hilo_owner', $$SELECT (hilo.bind('of_group', 'regress_hilo.files', 'id'), hilo.unbind('of_group'))$$);
+DROP OWNED BY regress_hilo_owner, regress_hilo_group, regress_hilo_user, regress_bind_free_new CASCADE;
+DROP ROLE regress_hilo_owner, regress_hilo_group, regress_hilo_user, regress_bind_free_new;
