@@ -60,24 +60,8 @@ DO $$BEGIN EXECUTE (SELECT string_agg(format('ALTER TABLE %s OWNER TO CURRENT_US
 DROP ROLE regress_hilo_plain;
 
 -- Ours.
-\set VERBOSITY default
-BEGIN;
-ALTER TABLE hilo.hilo DROP COLUMN claim_rate;
-SELECT hilo_next_number('our_before');
-ROLLBACK;
-BEGIN;
-ALTER TABLE hilo.hilo RENAME COLUMN max TO highest;
-SELECT hilo_next_number('our_before');
-ROLLBACK;
-BEGIN;
-ALTER TABLE hilo.hilo ALTER COLUMN collection TYPE varchar(300);
-SELECT hilo_next_number('our_before');
-ROLLBACK;
-BEGIN;
-ALTER TABLE hilo.binding RENAME COLUMN collection TO name;
-SELECT hilo.bind('our_bound', 'our_bound', 'id');
-ROLLBACK;
+SELECT change, told(format('ALTER TABLE hilo.%s; SELECT %s', change, call)) FROM (VALUES ('hilo DROP COLUMN claim_rate', $$hilo_next_number('our_before')$$),
+	('hilo RENAME COLUMN max TO highest', $$hilo_next_number('our_before')$$),
+	('hilo ALTER COLUMN collection TYPE varchar(300)', $$hilo_next_number('our_before')$$),
+	('binding RENAME COLUMN collection TO name', $$hilo.bind('our_bound', 'our_bound', 'id')$$)) v(change, call);
 SELECT hilo_next_number('our_before') AS before;
-DROP TABLE our_doc, our_bound;
-DROP EXTENSION hilo;
-CREATE EXTENSION hilo;

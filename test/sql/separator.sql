@@ -27,7 +27,6 @@ BEGIN
 	number := hilo_number(hilo_format('sep_any', 7, ''));
 END $$;
 SELECT c, s.* FROM unnest(ARRAY['-', ':', '.', ' ', '''', '"', '\', '%', '~', '_', '/']) WITH ORDINALITY u(c, i), separated(c) s ORDER BY i;
-DROP FUNCTION separated;
 -- In a parallel worker, too.
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT hilo_format('sep_cus', 7), hilo_format('sep_cus', 7, 'B'), hilo_format('sep_other', 7);
@@ -48,9 +47,7 @@ DEALLOCATE draw;
 SELECT next_identity('sep_cus'), next_identity('sep_cus/'), next_identity('sep_cus_');
 SELECT next_server_side_id('sep_cus/') ~ '^sep_cus/[0-9]{19}-A$' AS server_side, hilo_document_id('sep_cus', 'sep_cus/') ~ '^sep_cus/[0-9]{19}-A$' AS requested;
 SELECT hilo_document_id('sep_cus', 'sep_cus|'), hilo_document_id('sep_cus', 'sep_cus_'), hilo_document_id('sep_cus', 'sep_cus_tea');
-\set VERBOSITY sqlstate
-SELECT next_server_side_id('sep_cus_');
-\set VERBOSITY default
+SELECT state_of($$SELECT next_server_side_id('sep_cus_')$$);
 
 -- What the views and the row show.
 SELECT collection, separator, node_tag = '' AS no_tag FROM hilo.status WHERE collection IN ('sep_cus', 'sep_held', 'sep_tagged') ORDER BY collection;
@@ -68,34 +65,26 @@ ROLLBACK;
 SELECT hilo_next('sep_tagged');
 
 -- What is wrong changes nothing.
-CREATE FUNCTION try(arguments text, OUT state text, OUT message text, OUT detail text) LANGUAGE plpgsql AS $$
-BEGIN
-	EXECUTE 'SELECT hilo.configure(' || arguments || ')';
-	state := 'fine';
-EXCEPTION WHEN OTHERS THEN
-	GET STACKED DIAGNOSTICS state := RETURNED_SQLSTATE, message := MESSAGE_TEXT, detail := PG_EXCEPTION_DETAIL;
-END $$;
-SELECT arguments, t.state, t.message FROM unnest(ARRAY[$$''$$, $$'__'$$, $$'|'$$, $$'a'$$, $$'7'$$, $$E'\t'$$, $$E'\x7f'$$, $$'é'$$, $$'·'$$, $$repeat('_', 100)$$]) WITH ORDINALITY a(separator, i),
-	LATERAL (SELECT format($$'sep_not', range_size => 7, separator => %s$$, separator)) f(arguments), try(arguments) t ORDER BY i;
+CREATE FUNCTION try(arguments text) RETURNS text RETURN result_of('SELECT hilo.configure(' || arguments || ')');
+SELECT arguments, try(arguments)
+	FROM unnest(ARRAY[$$''$$, $$'__'$$, $$'|'$$, $$'a'$$, $$'7'$$, $$E'\t'$$, $$E'\x7f'$$, $$'é'$$, $$'·'$$, $$repeat('_', 100)$$])
+	WITH ORDINALITY a(separator, i), LATERAL (SELECT format($$'sep_not', range_size => 7, separator => %s$$, separator)) f(arguments) ORDER BY i;
 SELECT count(*) AS created FROM hilo.hilo WHERE collection = 'sep_not';
 -- The name must not end in it; and hilo_number() must find the number, even without a tag.
-SELECT arguments, t.* FROM unnest(ARRAY[$$'sep_', separator => '_'$$, $$'sep_', separator => '-'$$, $$'2024-sep', separator => '_'$$, $$'2024-sep', separator => '.'$$, $$'sep-a_b', separator => '_'$$,
+SELECT arguments, try(arguments)
+	FROM unnest(ARRAY[$$'sep_', separator => '_'$$, $$'sep_', separator => '-'$$, $$'2024-sep', separator => '_'$$, $$'2024-sep', separator => '.'$$, $$'sep-a_b', separator => '_'$$,
 	$$'2024', separator => '-'$$, $$'sep/10', separator => '-'$$, $$'sep10', separator => '-'$$, $$'sep10', separator => '_'$$, $$'sep_cus/', separator => '_'$$,
-	$$'sep_cus|', separator => '_'$$, $$'sep_cus|', max_value => 1000$$, $$'|', separator => '_'$$]) WITH ORDINALITY a(arguments, i), try(arguments) t ORDER BY i;
+	$$'sep_cus|', separator => '_'$$, $$'sep_cus|', max_value => 1000$$, $$'|', separator => '_'$$]) arguments;
 SELECT collection, n, hilo_number(hilo_format(collection, n, tag)) = n AS found FROM hilo.status, unnest(ARRAY[1, 10, 2024]) n, unnest(ARRAY['', 'A', '1', '_']) tag
 	WHERE collection LIKE '%sep%' AND separator IS NOT NULL AND hilo_number(hilo_format(collection, n, tag)) IS DISTINCT FROM n;
 SELECT hilo.drop('2024-sep'), hilo.drop('sep_cus|');
 
 -- Only roles that may execute the function.
 CREATE ROLE regress_hilo_sep;
-SET ROLE regress_hilo_sep;
-SELECT state FROM try($$'sep_cus', separator => '.'$$);
-SELECT hilo_next('sep_cus') LIKE 'sep\_cus\_%' AS drawn;
-RESET ROLE;
+\set configure '$$SELECT hilo.configure(\'sep_cus\', separator => \'_\')$$'
+SELECT as_role('regress_hilo_sep', :configure), as_role('regress_hilo_sep', $$SELECT hilo_next('sep_cus') LIKE 'sep\_cus\_%'$$) AS drawn;
 GRANT EXECUTE ON FUNCTION hilo.configure TO regress_hilo_sep;
-SET ROLE regress_hilo_sep;
-SELECT state FROM try($$'sep_cus', separator => '_'$$);
-RESET ROLE;
+SELECT as_role('regress_hilo_sep', :configure);
 REVOKE EXECUTE ON FUNCTION hilo.configure FROM regress_hilo_sep;
 DROP ROLE regress_hilo_sep;
 
@@ -166,15 +155,8 @@ INSERT INTO hilo.hilo (collection, max, separator, flags) VALUES ('sep_bound', 8
 SELECT hilo_next('sep_bound');
 SELECT hilo.unbind('sep_bound');
 -- By hand: what no collection has.
-\set VERBOSITY terse
-INSERT INTO hilo.hilo (collection, separator) VALUES ('sep_bad', 'a');
-INSERT INTO hilo.hilo (collection, separator) VALUES ('sep_bad', '|');
-INSERT INTO hilo.hilo (collection, separator) VALUES ('sep_bad_', '_');
-INSERT INTO hilo.hilo (collection, separator) VALUES ('2024-bad', '_');
-INSERT INTO hilo.hilo (collection, separator) VALUES ('sep_bad|', '_');
-INSERT INTO hilo.hilo (collection, separator) VALUES ('|', '_');
-INSERT INTO hilo.hilo (collection, separator) VALUES ('sep_bad', NULL);
-\set VERBOSITY default
+SELECT collection, separator, told(format('INSERT INTO hilo.hilo (collection, separator) VALUES (%L, %L)', collection, separator))
+	FROM (VALUES ('sep_bad', 'a'), ('sep_bad', '|'), ('sep_bad_', '_'), ('2024-bad', '_'), ('sep_bad|', '_'), ('|', '_'), ('sep_bad', NULL)) v(collection, separator);
 SELECT count(*) AS created FROM hilo.hilo WHERE collection LIKE '%bad%';
 
 -- A name may end in the separator of the setting of another server, but not be used here.
@@ -189,5 +171,3 @@ RESET hilo.identity_parts_separator;
 SET client_min_messages = warning;
 SELECT count(hilo.configure(repeat('n', n), separator => '_')) FROM generate_series(1, 255) n;
 SELECT count(*) FROM generate_series(1, 255) n WHERE hilo_next(repeat('n', n)) = repeat('n', n) || '_1-A';
-DROP TABLE sep_look, sep_changes, sep_assign, sep_number, sep_bound;
-DROP FUNCTION try;
