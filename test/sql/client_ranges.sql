@@ -115,7 +115,3 @@ SELECT hilo.bind('bound', 'bound', 'id');
 INSERT INTO bound VALUES ('bound/20-A'), ('bound/70-B');
 SELECT prefix, low, high, server_tag FROM hilo.next_range('bound', last_max => 10);
 SELECT prefix, low, high, server_tag FROM hilo.next_range('bound', last_max => 60);
-SELECT hilo.unbind('bound');
-DROP TABLE bound;
-
-DROP FUNCTION size_for;

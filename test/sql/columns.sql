@@ -131,5 +131,3 @@ SELECT relation, column_name, counter, draws, index, why_none FROM hilo.columns 
 INSERT INTO columns_renamed VALUES (7);
 SELECT * FROM hilo.sync('columns_renamed');
 SELECT hilo_next_number('columns_bound');
-SELECT hilo.unbind('columns_bound'), hilo.drop('columns_bound');
-DROP TABLE columns_renamed;

@@ -129,6 +129,3 @@ SELECT count(hilo_format('none' || i, 1)) FROM generate_series(1, 300000) i;
 SELECT sum(total_bytes) < :before + 1000000 AS no_more_memory FROM pg_backend_memory_contexts;
 
 DROP ROLE regress_hilo_draw;
-DROP PROCEDURE draw_three;
-DROP FUNCTION draw_or_state;
-DROP TABLE sales, sale_lines;

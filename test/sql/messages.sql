@@ -80,8 +80,3 @@ SELECT hilo_next_number('msg_drawn'), hilo_last_number('msg_drawn');
 SELECT hilo.configure('msg_limited', max_value => 5), hilo.seed('msg_limited', 5);
 SELECT hilo_next('msg_limited');
 SELECT hilo.configure('msg_limited', max_value => 50), hilo_next('msg_limited');
-
-SET client_min_messages = warning;
-DROP SCHEMA regress_messages CASCADE;
-SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'msg%' AND collection NOT LIKE '%|';
-SELECT hilo.drop('msg|');

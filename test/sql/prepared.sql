@@ -29,5 +29,3 @@ BEGIN;
 SELECT hilo.attach('prepared_table');
 PREPARE TRANSACTION 'regress_hilo';
 COMMIT PREPARED 'regress_hilo';
-DROP TABLE prepared_temporary;
-DROP TABLE prepared_table;

@@ -152,7 +152,5 @@ SELECT hilo_next_number('own');
 SELECT hilo_next('own');
 RESET SESSION AUTHORIZATION;
 GRANT EXECUTE ON FUNCTION hilo_next_number(text) TO PUBLIC;
-DROP FUNCTION seed_for_users;
-REVOKE ALL ON FUNCTION hilo.seed(text, bigint, boolean), hilo.drop(text), hilo.return_range(text, bigint, bigint, bigint) FROM regress_hilo_clerk;
-DROP TABLE regress_orders;
+DROP OWNED BY regress_hilo_user, regress_hilo_clerk;
 DROP ROLE regress_hilo_user, regress_hilo_clerk;

@@ -102,6 +102,3 @@ SELECT hilo_next_number('strict'), low, high FROM hilo.next_range('strict', 1000
 SET hilo.max_range_size = 1;
 SELECT hilo_next_number('strict') FROM generate_series(1, 3);
 SELECT max FROM hilo.hilo WHERE collection = 'strict';
-
-DROP FUNCTION ranges_of;
-DROP PROCEDURE wait_for_exit;

@@ -70,7 +70,6 @@ INSERT INTO events SELECT generate_series(6000, 6010);
 SELECT hilo.next_hi('events', 1000), hilo.next_hi('events', 1000);
 INSERT INTO events VALUES (9010);
 SELECT low, high FROM hilo.next_range('events');
-SELECT hilo.unbind('events');
 
 -- Each number of a block of text ids is looked up, which can be cancelled.
 CREATE TABLE texts (id text PRIMARY KEY DEFAULT hilo_next('texts'));
@@ -81,7 +80,6 @@ SELECT * FROM hilo_reserve('texts', 30);
 SET statement_timeout = '100ms';
 SELECT * FROM hilo_reserve('texts', 2147483647);
 RESET statement_timeout;
-SELECT hilo.unbind('texts');
 
 -- Neither a block nor ids that are passed over are a rate, by which the next claim would be as large.
 SET hilo.max_range_size = 1048576;
@@ -94,6 +92,3 @@ INSERT INTO passed SELECT generate_series(1, 100000);
 INSERT INTO passed DEFAULT VALUES RETURNING id;
 INSERT INTO passed DEFAULT VALUES RETURNING id;
 SELECT max FROM hilo.hilo WHERE collection = 'passed';
-SELECT hilo.unbind('passed');
-RESET hilo.max_range_size;
-DROP TABLE blocks, events, texts, passed;

@@ -60,10 +60,6 @@ INSERT INTO regress_trojan.docs SELECT 'docs/' || i FROM pg_catalog.generate_ser
 SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
 RESET search_path;
 SELECT seed_identity_for('docs', 0, true), next_identity_free('docs');
-SET client_min_messages = warning;
-DROP SCHEMA regress_empty CASCADE;
-RESET client_min_messages;
-DROP TABLE docs, regress_trojan.docs;
 DROP DOMAIN regress_trojan.bigint;
 
 -- A temporary table is found before all others, except by the extension.
@@ -126,9 +122,6 @@ CREATE TABLE regress_trojan.mine (id bigint PRIMARY KEY);
 INSERT INTO regress_trojan.mine SELECT generate_series(1, 100);
 RESET SESSION AUTHORIZATION;
 SELECT hilo_next_number('mine');
-DROP SEQUENCE public.victim CASCADE;
-DROP TABLE public.loot CASCADE;
-SELECT hilo.unbind('victims'), hilo.drop('victims'), hilo.unbind('mine'), hilo.drop('mine');
 -- Promise 10: who inserts needs no right on the schema of the drawing functions.
 CREATE ROLE regress_hilo_web;
 CREATE SCHEMA regress_shop;
@@ -144,10 +137,5 @@ INSERT INTO regress_shop.shop VALUES (DEFAULT, 1), (NULL, 1), ('shop|', 2);
 SELECT id, x FROM regress_shop.shop ORDER BY x, id;
 RESET ROLE;
 GRANT USAGE ON SCHEMA public TO PUBLIC;
-DROP SCHEMA regress_shop CASCADE;
-DROP ROLE regress_hilo_web;
-\set VERBOSITY terse
-SET client_min_messages = warning;
-DROP SCHEMA regress_trojan CASCADE;
-DROP OWNED BY regress_hilo_trojan;
-DROP ROLE regress_hilo_trojan;
+DROP OWNED BY regress_hilo_web, regress_hilo_trojan CASCADE;
+DROP ROLE regress_hilo_web, regress_hilo_trojan;

@@ -124,4 +124,3 @@ CREATE EXTENSION hilo;
 RESET default_table_access_method;
 DROP ACCESS METHOD regress_heap;
 SELECT hilo_next('renewed');
-DROP FUNCTION draw_again;

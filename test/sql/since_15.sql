@@ -54,8 +54,5 @@ RESET ROLE;
 SET hilo.no_such_setting = 1;
 SELECT name FROM pg_settings WHERE name LIKE 'hilo.%' ORDER BY 1;
 
-RESET client_min_messages;
-DROP VIEW orders_view, orders_invoker;
-DROP TABLE since_15_books, since_15_given, orders;
-DROP SCHEMA since_15;
+DROP OWNED BY regress_hilo_caller;
 DROP ROLE regress_hilo_caller;

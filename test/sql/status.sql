@@ -91,5 +91,3 @@ DROP ROLE regress_hilo_monitor, regress_hilo_user;
 -- A rate that has faded long ago.
 INSERT INTO hilo.hilo (collection, max, claimed_at, claim_rate) VALUES ('stat_old', 5, now() - interval '60 days', 1000);
 SELECT numbers_per_hour, time_left FROM hilo.status WHERE collection = 'stat_old';
-SELECT count(hilo.drop(collection)) > 0 AS dropped FROM hilo.hilo WHERE collection LIKE 'stat\_%' AND collection NOT LIKE '%|';
-SELECT hilo.drop('stat_identity|');

@@ -31,4 +31,3 @@ CREATE EXTENSION hilo;
 SELECT hilo.seed('uninstall_orders', max(hilo_number(id))) FROM uninstall_orders;
 ALTER TABLE uninstall_orders ALTER id SET DEFAULT hilo_next('uninstall_orders');
 INSERT INTO uninstall_orders (item) VALUES ('sugar') RETURNING id;
-DROP TABLE uninstall_orders, uninstall_lines, uninstall_users;
