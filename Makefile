@@ -33,6 +33,9 @@ include $(PGXS)
 # tests have settings of their own.
 ifndef TAP_TESTS
 installcheck: export PGOPTIONS += -c hilo.debug_range_size=32 -c hilo.max_range_size=32
+else
+# They find the module that they share.
+installcheck: export PERL5LIB := $(CURDIR)/test/t:$(PERL5LIB)
 endif
 
 # PGXS does not track headers.

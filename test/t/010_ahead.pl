@@ -1,7 +1,5 @@
 # Promises 1, 2 and 6: rows are logged ahead.  Each of the rules for that, by the order of events in which numbers would repeat
 # without it; random crashes hardly meet these.  And what a crash loses, and a clean restart does not.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # Few buffers, so that it is easy to have a page written.

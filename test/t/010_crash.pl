@@ -1,6 +1,4 @@
 # Shown is spent: no number comes back after kill -9 of the whole server, whatever became of its transaction.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # HILO_KILLS chooses how often the server is killed, HILO_SHOWN after how many lines of each client.

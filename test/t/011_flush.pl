@@ -1,6 +1,4 @@
 # Shown is spent, even when the power fails: what a claim logged is synced to disk before its first number is sent.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 plan skip_all => 'strace is not installed' unless grep { -x "$_/strace" } split /:/, $ENV{PATH};

@@ -1,6 +1,4 @@
 # A claim waits for a synchronous standby as synchronous_commit says, and a wait that is cut short gives an error, not a number.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use List::Util qw(max);
 

@@ -1,6 +1,4 @@
 # Replay makes of a claim's WAL the very pages that the claim left, and heap and index stay whole under load.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $COLLECTIONS = 200;

@@ -1,6 +1,4 @@
 # In shared_preload_libraries the library does what it does otherwise; but settings read before there is a database, whose encoding would say what is text, have to be ASCII.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('main', 'autovacuum = off', 'CREATE EXTENSION hilo');

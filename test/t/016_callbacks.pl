@@ -1,6 +1,4 @@
 # Promise 8: of the ten places that a server has for relcache callbacks, hilo takes one, whatever a session does with it.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # Libraries that take so many places.

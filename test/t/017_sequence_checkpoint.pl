@@ -1,8 +1,6 @@
 # Shown is spent, though a checkpoint begins while a session is inside nextval: between its look at where recovery would begin,
 # by which it writes no record, and its change of the page, which the checkpoint takes for unchanged.  Plain nextval() repeats
 # the number there after a crash.  gdb holds the session; without gdb the test is skipped.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 if (!available('a session held inside nextval', 'gdb', '--version'))

@@ -1,6 +1,4 @@
 # Shown is spent, over a sequence, too: no number comes back after kill -9 or an immediate stop, whatever became of its transaction; plain nextval repeats numbers of transactions that have committed.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # HILO_KILLS chooses how often the server is killed, HILO_SHOWN after how many lines of each client.

@@ -1,6 +1,4 @@
 # As a sequence counts: random scripts of everything that touches a sequence give the same, number by number, with hilo.sequences on as off, where no index has ids.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # HILO_SCRIPTS and HILO_SEED choose more scripts, or others; HILO_SCRIPT only one of them, and shows it.

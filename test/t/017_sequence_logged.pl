@@ -1,6 +1,4 @@
 # Shown is spent, also after ALTER SEQUENCE or a copy of the database has logged a sequence's page as it is, where nextval takes 32 numbers for logged that are not.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = crash_server('main', '', 'CREATE EXTENSION hilo');

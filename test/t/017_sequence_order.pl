@@ -1,6 +1,4 @@
 # As a sequence counts: over all sessions no draw returns a lower number than one that had returned before it began; and reconnects, DISCARD ALL and a clean restart leave no gap.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # HILO_DRAWS chooses how many numbers are drawn.

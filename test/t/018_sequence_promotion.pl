@@ -2,8 +2,6 @@
 # though all that drew rolled back.  Plain nextval() fails, which shows that the test can.
 #
 # HILO_PROMOTIONS is how often, HILO_SHOWN after how many statements of each client.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $PROMOTIONS = $ENV{HILO_PROMOTIONS} // 1;

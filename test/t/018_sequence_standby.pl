@@ -1,6 +1,4 @@
 # A draw from a sequence waits for a synchronous standby as synchronous_commit says, also for numbers that a plain nextval has logged; a promoted standby goes on above all that was shown.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $primary = server('primary', "max_connections = 30\nautovacuum = off\nhilo.max_range_size = 1048576\n", q{

@@ -1,6 +1,4 @@
 # Promises 4 and 6: the unused rest of a range goes into the pool when its connection ends, however that ends; and the end reads no table, waits for no lock, and writes no WAL.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use Time::HiRes qw(usleep);
 

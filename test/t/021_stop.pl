@@ -1,6 +1,4 @@
 # Promises 1, 4 and 6: a server that stops is not held up by sessions that leave their unused numbers; they are lost with the pool, and no number is repeated afterwards.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 $ENV{PGCTLTIMEOUT} = 60;

@@ -1,6 +1,4 @@
 # Promise 1: after dump and restore, onto whatever is there already, draws go on above everything that either side has seen.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('dump');

@@ -1,6 +1,4 @@
 # ALTER EXTENSION hilo UPDATE, to a version that this test makes: counters, ranges and attached tables stay; a dump goes into either version.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('main');

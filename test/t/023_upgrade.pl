@@ -1,6 +1,4 @@
 # Promise 1, across pg_upgrade (copied and linked): counters, guards, comments and privileges come along, and no number repeats.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $old = server('old');

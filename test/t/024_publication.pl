@@ -1,6 +1,4 @@
 # Each node counts for itself: a FOR ALL TABLES publication brings the counters along once, merged by maximum, and is not disturbed by them afterwards.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # Long enough for a table that is copied twice, not for one that never is.

@@ -1,6 +1,4 @@
 # Promises 1 and 3 under load: many sessions that start at once on new collections get distinct numbers, and no error.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('load', "max_connections = 130\nautovacuum = off\nlog_statement = none\n", q{

@@ -1,6 +1,4 @@
 # Promises 1 and 4: whatever makes a session doubt its ranges, by loops over names, seeds of other collections, rewrites and vacuums, it loses and repeats none of its numbers.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('invalidation', "autovacuum_naptime = 1s\nlog_statement = none\n", q{

@@ -1,6 +1,4 @@
 # Promises 1 and 2 under wal_level = minimal, where the storage of a table made in the same transaction is not logged.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('minimal', "wal_level = minimal\nmax_wal_senders = 0");

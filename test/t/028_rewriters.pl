@@ -1,6 +1,4 @@
 # Programs that rewrite a table while it is in use cannot see changes in place: they refuse our tables, and no number repeats whatever they try.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = PostgreSQL::Test::Cluster->new('rewriters');

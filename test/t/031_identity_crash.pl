@@ -1,6 +1,4 @@
 # Shown is spent, for identities and server-side ids: none comes back after kill -9 of the whole server, and what an answer shows is on disk before, whatever synchronous_commit says.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # HILO_KILLS chooses how often each server is killed, HILO_SHOWN after how many lines of each client.

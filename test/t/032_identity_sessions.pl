@@ -1,6 +1,4 @@
 # Promises 1 and 3 for identities, free identities and server-side ids: sixteen sessions at once, on new names, and against documents inserted by hand.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $SESSIONS = 16;

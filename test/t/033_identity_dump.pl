@@ -1,6 +1,4 @@
 # Promise 1 for identities and server-side ids, and what is bound stays bound: through dump and restore, after dropped columns, after renames when it was bound again, onto identities that are there already, and through pg_upgrade.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;

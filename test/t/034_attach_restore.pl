@@ -1,6 +1,4 @@
 # A table that is attached to its sequence meets no id, whatever is done to it: dumped alone and restored, in one transaction too, beside an older counter, dropped and made again, restarted, loaded as a schema, given partitions that bring rows along.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;

@@ -1,6 +1,4 @@
 # What is attached or bound stays so in every copy that pg_dump makes, whole or in part: the next insert meets no id, without an error; and hilo.detach() leaves nothing in a dump.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;

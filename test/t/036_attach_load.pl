@@ -1,6 +1,4 @@
 # A table of a million rows with a serial column is attached while eight clients insert: all wait no longer than for the lock, none fails but by an id that another one gives by hand at the same moment, and no id comes twice.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $CLIENTS = 8;

@@ -1,6 +1,4 @@
 # Fail anywhere: an error, a cancel or a kill -9 at each step of each change leaves at most a gap, and no session waiting.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = failure_node('points', <<'SETTINGS');

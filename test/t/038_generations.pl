@@ -1,6 +1,4 @@
 # Whatever a session knows is as old as the generation before it was read: no message is missed, and none makes it look at more than what may have changed.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # At a failure point of the kind "wait" a session makes the file "here", and goes on

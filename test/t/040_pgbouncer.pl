@@ -1,6 +1,4 @@
 # Promise 6: behind a pooler, 1,000 clients that draw once each and are reset use no more than a range per server connection beyond what they have drawn; a sequence with a cache as large is measured beside it.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use Time::HiRes qw(usleep);
 

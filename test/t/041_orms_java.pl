@@ -1,6 +1,4 @@
 # JDBC (getGeneratedKeys) and Hibernate insert into attached tables beside an installed hilo; Hibernate's own counters, by table and by sequence, go on beside the collections that take over from them, as doc/from-hi-lo.md says.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # The statements that the page gives for a table of Hibernate.

@@ -1,6 +1,4 @@
 # Sequelize, TypeORM, Kysely, MikroORM, Drizzle and Prisma insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $folder = clients_folder();

@@ -1,6 +1,4 @@
 # DBIx::Class, by classes that its Loader makes, inserts into attached tables, and empties, dumps and drops all tables that it finds, beside an installed hilo.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 clients_folder();

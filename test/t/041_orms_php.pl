@@ -1,6 +1,4 @@
 # Laravel's Eloquent and Doctrine insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo; PDO's lastInsertId() is the id.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 clients_folder();

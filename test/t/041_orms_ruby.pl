@@ -1,6 +1,4 @@
 # ActiveRecord of Rails (fixtures, schema.rb, structure.sql) and Sequel insert into attached tables, and empty, dump and drop all tables that they find, beside an installed hilo.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 clients_folder();

@@ -1,6 +1,4 @@
 # RavenDB's own client, through the bridge of test/clients/ravendb, stores documents with ids of all kinds: they are those that RavenDB's manual prints.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $TIMEOUT = $PostgreSQL::Test::Utils::timeout_default;

@@ -1,6 +1,4 @@
 # The owner of a database, not a superuser, creates the extension, and gets the rights to draw, attach, bind, configure and seed, and no others: whatever is put in the way of the script, which a superuser runs, and of its tables.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('owner');

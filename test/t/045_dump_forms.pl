@@ -1,6 +1,4 @@
 # Every form of dump and restore, by the owner of the database and by a superuser: the next insert into a table that is attached, or bound to a collection, meets no id and gives no error.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('forms');

@@ -26,8 +26,6 @@
 # lines do not count.  A ```text that follows none of these is a drawing, and blocks of other kinds are files.
 #
 # HILO_DOCS_PAUSE is for how many seconds the reader pauses before each block: ranges grow and shrink with time.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use File::Basename;
 use PostgreSQL::Test::RecursiveCopy;

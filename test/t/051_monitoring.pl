@@ -1,8 +1,6 @@
 # What doc/monitoring promises: its queries run as a member of pg_monitor, and give the metrics that they name; alerts and
 # dashboard use metrics that there are; each alert fires, and only when it should.  Where the programs are installed, with
 # prometheus-postgres-exporter, prometheus-sql-exporter on two databases, and promtool.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use HTTP::Tiny;
 use JSON::PP;

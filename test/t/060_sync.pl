@@ -1,6 +1,4 @@
 # hilo.sync() reads the end of an index, and visits a million dead entries there once, a draw that looks for a free number few of them; it ends when it is cancelled or out of time.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('sync', "autovacuum = off\n", q{

@@ -1,6 +1,4 @@
 # A physical standby takes over and the old primary comes back as its standby, in both directions, by a clean switch-over and after kill -9 with pg_rewind: no number is shown twice.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $CLIENTS = 4;

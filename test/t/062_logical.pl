@@ -1,6 +1,4 @@
 # Logical replication: after a switch-over hilo.sync() goes on above all rows that came, there and back; nodes that write at the same time, with tags or bands of their own, never collide.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my %nodes = map { $_ => server("node_$_", "max_connections = 40\nautovacuum = off\nhilo.node_tag = '$_'\n", '', allows_streaming => 'logical') } qw(A B);

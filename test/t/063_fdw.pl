@@ -1,6 +1,4 @@
 # A table whose partitions are on three other servers, by postgres_fdw: the default draws on the coordinator, whatever the statement, so that ids are unique over all; what cannot be looked at there is said.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my ($coordinator, @members) = map { server($_, "max_connections = 30\nautovacuum = off\nlog_statement = all\n") } qw(coordinator member0 member1 member2);

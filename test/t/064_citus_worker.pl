@@ -1,6 +1,4 @@
 # Promise 12 on a node of a Citus cluster, imitated: a Citus worker draws nothing that other nodes may draw, and hears at once that it has become one.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # The catalog of Citus that says what a node is.

@@ -2,8 +2,6 @@
 #
 # Takes a server of an older version, with the files to build for it: that of
 # HILO_OLDER_PG_CONFIG, or the oldest that Debian's packages have put here.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use Cwd;
 use File::Basename qw(dirname);

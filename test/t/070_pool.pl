@@ -1,8 +1,6 @@
 # Promises 4 and 6: what a connection has not drawn goes into the pool, whoever has claimed since, and the next one takes
 # it: no number is lost or comes twice by connections that come and go, and a claim serves many of them.  What ends the
 # server ends the pool: a gap, and nothing comes back.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # Draw all that is in the pool, in one session; then it claims.

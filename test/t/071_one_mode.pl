@@ -1,7 +1,5 @@
 # Promises 1, 4 and 6 without anything preloaded: the pool is made by the first session that needs it.  Short connections use no
 # more numbers than they draw; and what one database or one version of the library has left is not drawn in another one.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('main', "max_connections = 60\nautovacuum = off\nrestart_after_crash = on\n",

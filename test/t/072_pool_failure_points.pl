@@ -1,7 +1,5 @@
 # Promises 1 and 4: fail anywhere where numbers change hands between sessions: a kill -9, an error or a cancel leaves at
 # most a gap, and no number comes twice.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = failure_node('points', <<'SETTINGS', \&add_pause);

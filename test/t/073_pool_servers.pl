@@ -1,7 +1,5 @@
 # Promises 1 and 2: the pool brings no number back, whatever becomes of the server and of the database under it: databases
 # with an OID that was used before, standbys that must know of a number before it is shown, promotions; many connections at once.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;

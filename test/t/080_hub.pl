@@ -1,6 +1,4 @@
 # Promise 12, Unique everywhere, or refused: members draw from leases of a hub, each number once, or get an error.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $hub = hub_node('hub');

@@ -1,6 +1,4 @@
 # Promise 12: a hub that may not be the only one is closed until it is told to go on, for leases and its own draws; then no number comes twice.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use PostgreSQL::Test::RecursiveCopy;
 

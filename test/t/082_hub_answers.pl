@@ -1,6 +1,4 @@
 # Promise 12: whatever a hub answers, a member draws no number that it may not have, and is whole again at the next honest answer.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # What looks like a hub: the rows of a table are its answers.

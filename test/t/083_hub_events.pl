@@ -1,8 +1,6 @@
 # Promise 12, at random: a hub is killed, frozen, cut off, promoted, restored and resumed, members are killed, copied, leave and join, clocks jump (with
 # libfaketime), while all draw: no number comes twice.
 # HILO_SECONDS is how long, HILO_SEED which events.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use Time::HiRes qw(sleep time);
 

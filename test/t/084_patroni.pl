@@ -4,8 +4,6 @@
 use strict;
 use warnings;
 
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use HTTP::Tiny;
 use IPC::Run ();

@@ -1,6 +1,4 @@
 # As a sequence counts: readers that poll by "id > last", or skip gaps once they are old, meet the numbers in the order in which sessions drew them, attached or by the setting.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $node = server('readers', "fsync = off\n", <<'SQL');

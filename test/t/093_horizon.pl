@@ -1,6 +1,4 @@
 # Readers miss no row: after CALL hilo.horizon() every row at or below the horizon is visible, or will never be, whatever writers do, and over crashes and promotions.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 # HILO_SECONDS chooses how long the random writers write.

@@ -1,7 +1,5 @@
 # No row comes at or below a horizon that was shown: not over kill -9, nor the promotion of a synchronous standby, though plain
 # draws wrote no record; and not if the sequence is altered in the middle of the call.  A standby refuses.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 
 my $setup = <<'SQL';

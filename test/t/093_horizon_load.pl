@@ -2,8 +2,6 @@
 # horizon.  Readers by "id > last", and by transaction ids, miss rows at the same time.
 #
 # HILO_SECONDS is how long they write, HILO_WRITERS how many do.
-use FindBin;
-use lib $FindBin::RealBin;
 use HiloTest;
 use Time::HiRes qw(time);
 
