@@ -1,6 +1,7 @@
-# Promises 4 and 6: what a connection has not drawn goes into the pool, whoever has claimed since, and the next one takes
+# Promises 1, 4 and 6: what a connection has not drawn goes into the pool, whoever has claimed since, and the next one takes
 # it: no number is lost or comes twice by connections that come and go, and a claim serves many of them.  What ends the
-# server ends the pool: a gap, and nothing comes back.
+# server ends the pool: a gap, and nothing comes back; nor is what one database or one version of the library has left
+# drawn in another one.  Nothing is preloaded until the end: the first session that needs the pool makes it.
 use HiloTest;
 
 # Draw all that is in the pool, in one session; then it claims.
@@ -25,7 +26,8 @@ BEGIN
 	RETURN array_to_string(pieces || format('%s..%s', low, high), ' ');
 END $$;
 SQL
-my $node = server('pool', "autovacuum = off\nrestart_after_crash = on\n", "CREATE EXTENSION hilo; $drain");
+my $node = server('pool', "max_connections = 60\nautovacuum = off\nrestart_after_crash = on\n",
+	"CREATE EXTENSION hilo; CREATE TABLE lines (id bigint DEFAULT hilo_next_number('lines')); $drain", allows_streaming => 1);
 
 # Stays, and draws nothing.
 my $observer = session($node);
@@ -83,6 +85,20 @@ is(once(q{SELECT hilo_next_number('a')}), $_, "connection $_") for 2 .. 32;
 is(highest_of('a'), 32, 'all by one claim');
 is(once(q{SELECT hilo_next_number('a')}), 33, 'the next claim');
 is(drained('a'), '34..64', 'is shared from the start');
+
+# Clients that connect for each insert, one at a time, and several.
+append_to_file($node->basedir . '/insert.sql', "INSERT INTO lines DEFAULT VALUES;\n");
+foreach my $clients (1, 8)
+{
+	my ($before, $rows) = split /\|/, once(q{SELECT coalesce(max(max), 0), (SELECT count(*) FROM lines) FROM hilo.hilo WHERE collection = 'lines'});
+
+	$node->command_ok([ 'pgbench', '-n', '-C', '-c', $clients, '-t', 200 / $clients, '-f', $node->basedir . '/insert.sql', '-p', $node->port, '-h', $node->host, 'postgres' ],
+		"$clients clients");
+	settle();
+	is(once("SELECT count(DISTINCT id) - $rows FROM lines"), 200, "$clients clients: 200 different numbers");
+	cmp_ok(once('SELECT max(id) FROM lines') - $before, '<=', 200 + 32 * $clients, "$clients clients: none is lost");
+}
+is(once(q{SELECT max(id) <= (SELECT max FROM hilo.hilo WHERE collection = 'lines') FROM lines}), 't', 'max is ahead');
 
 # Also what is not of the newest claim; the lowest first.
 my @held = map { enter() } 1 .. 3;
@@ -168,6 +184,14 @@ once(q{SELECT hilo.seed('f', 1000, true)});
 is($open->query(q{SELECT hilo_next_number('f')}), 1001, 'nothing is taken on the word of an old look at the row');
 leave($open);
 
+# A session that draws from the pool has read no more than the row.
+once(q{SELECT count(hilo_next_number('heeded')) FROM generate_series(1, 100)});
+my $heeding = enter();
+$heeding->query(q{SELECT count(hilo_next_number('heeded')) FROM generate_series(1, 7)});
+once(q{SELECT hilo.seed('heeded', 5000, true)});
+is($heeding->query(q{SELECT hilo_next_number('heeded')}), 5001, 'what it holds ends when the counter is set');
+leave($heeding);
+
 # Options leave it alone.
 once(q{SELECT hilo_next_number('g')});
 once(q{SELECT hilo.configure('g', range_size => 100)});
@@ -177,6 +201,11 @@ is(once(q{SELECT hilo_next_number('g')}), 2, 'options do not end what is in the 
 once(qq{SELECT hilo_next_number('moved$_')}) for reverse 1 .. 9;
 once(q{CLUSTER hilo.hilo USING hilo_collection_idx});
 is(join(' ', map { once(qq{SELECT hilo_next_number('moved$_')}) } 1 .. 9), join(' ', (2) x 9), 'each finds its row');
+is(error_of($node, 'postgres', q{BEGIN; CLUSTER hilo.hilo USING hilo_collection_idx; SELECT hilo_next_number('heeded')}), '55000', 'rewritten by this transaction');
+once('SET client_min_messages = error; ALTER TABLE hilo.hilo SET UNLOGGED');
+is(error_of($node, 'postgres', q{SELECT hilo_next_number('heeded')}), '55000', 'a table that would lose its counters');
+once('ALTER TABLE hilo.hilo SET LOGGED');
+cmp_ok(once(q{SELECT hilo_next_number('heeded')}), '>', 5001, 'and one that does not any more');
 
 # By hand: a number in the pool that was chosen by hand is no longer drawn, as whoever takes a piece looks at it.
 once(q{CREATE TABLE docs (id bigint PRIMARY KEY DEFAULT hilo_next_number('docs')); SELECT hilo.bind('docs', 'docs', 'id')});
@@ -190,7 +219,7 @@ is(once(q{INSERT INTO docs SELECT FROM generate_series(1, 300); SELECT count(*) 
 
 # The extension, dropped and created again.
 once(q{SELECT hilo_next_number('x')});
-once(q{DROP TABLE docs; DROP EXTENSION hilo; CREATE EXTENSION hilo});
+once(q{DROP TABLE docs, lines; DROP EXTENSION hilo; CREATE EXTENSION hilo});
 is(once(q{SELECT hilo_next_number('x'), hilo_next_number('x')}), '1|2', 'nothing of the old extension is drawn');
 is(once(q{SELECT hilo_next_number('x')}), 3, 'but what the new one leaves');
 
@@ -206,7 +235,15 @@ is(once(q{SELECT hilo_next_number('x')}, 'one'), 2, 'but the original');
 $node->safe_psql('postgres', 'DROP DATABASE one');
 $node->safe_psql('postgres', 'CREATE DATABASE one TEMPLATE two');
 cmp_ok(once(q{SELECT hilo_next_number('x')}, 'one'), '>', 64, 'nothing of a database dropped is drawn in one made anew');
-$node->safe_psql('postgres', 'DROP DATABASE two; DROP DATABASE one');
+# A copy in which nothing was drawn has the old row; then it takes the OID of the original.
+once($_) foreach 'DROP DATABASE one', 'CREATE DATABASE one TEMPLATE two';
+my $oid = once(q{SELECT oid FROM pg_database WHERE datname = 'two'});
+once(q{SELECT hilo_next_number('x') FROM generate_series(1, 33)}, 'two');
+once($_) foreach 'DROP DATABASE two', "CREATE DATABASE two TEMPLATE one OID $oid";
+my %drawn;
+$drawn{$_}++ for map { split /\n/, once(q{SELECT hilo_next_number('x') FROM generate_series(1, 15)}, 'two') } 1 .. 8;
+is(join(' ', grep { $drawn{$_} > 1 } sort { $a <=> $b } keys %drawn), '', 'the OID of a dropped database: no number comes twice');
+once("DROP DATABASE $_") foreach qw(one two);
 
 # Names are told apart by all their bytes.
 my $long = 'n' x 254;
@@ -228,8 +265,8 @@ sub end_server
 	$observer->finish unless $what =~ /connection/;
 	$end->();
 	$observer = session($node);
-	# A crash loses what was logged ahead.
-	cmp_ok(highest_of('end'), $what =~ /immediate|kill/ ? '>=' : '==', $max, "$what: nothing has gone back into the row");
+	# A crash loses what was logged ahead; the single user has claimed.
+	cmp_ok(highest_of('end'), $what =~ /immediate|kill|single/ ? '>=' : '==', $max, "$what: nothing has gone back into the row");
 	$max = highest_of('end');
 	my $number = once(q{SELECT hilo_next_number('end')});
 	$shown{$number}++;
@@ -254,6 +291,39 @@ end_server('a start that fails', sub {
 	rewrite($hba, sub { s/^nonsense\n//m });
 	$node->start;
 });
+end_server('single-user mode', sub {
+	my ($out, $err);
+	$node->stop;
+	ok(run_log([ 'postgres', '--single', '-D', $node->data_dir, 'postgres' ], '<', \"SELECT hilo_next_number('end')\n", '>', \$out, '2>', \$err),
+		'single-user mode: it draws') or diag($err);
+	$shown{$_}++ for $out =~ /hilo_next_number = "(\d+)"/g;
+	$node->start;
+});
+
+# A standby, and its promotion.
+once(q{SELECT hilo_next_number('end')});
+my $standby = standby_of($node, 'standby');
+$standby->start;
+$shown{ once(q{SELECT hilo_next_number('end')}) }++ for 1 .. 40;
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+is(error_of($standby, 'postgres', q{SELECT hilo_next_number('end')}), '25006', 'a standby does not draw');
+my %on_standby = %shown;
+end_server('an immediate stop before a promotion', sub { $node->stop('immediate'); $standby->promote; $node->start });
+$on_standby{ $standby->safe_psql('postgres', q{SELECT hilo_next_number('end')}) }++ for 1 .. 40;
+is(join(' ', grep { $on_standby{$_} > 1 } sort { $a <=> $b } keys %on_standby), '', 'promoted: no number comes twice');
+$standby->stop;
+
+# Another version of the library in the same server.
+my $variant = build_variant(PostgreSQL::Test::Utils::tempdir() . '/other', sub {
+	rewrite("$_[0]/src/pool.c", sub { s/(#define LAYOUT\t+)(\d+)/$1 . ($2 + 1)/e or die 'no layout' });
+});
+my ($first, $second) = (enter(), enter(dynamic_library_path => "$variant:\$libdir"));
+$first->query(q{SELECT hilo_next_number('versions')});
+is($second->query(q{SELECT hilo_next_number('versions')}), 33, 'another version: it draws');
+leave($second);
+is($first->query(q{SELECT hilo_next_number('versions')}), 2, 'this one goes on');
+leave($first);
+
 end_server('a start with the library preloaded', sub {
 	$node->append_conf('postgresql.conf', q{shared_preload_libraries = 'hilo'});
 	$node->restart;

@@ -181,7 +181,7 @@ mutant() {
             about="a session that reads rows without having opened the table does not hear of changes to them"
             replace row.c '		hilo_catalog_heed(HILO_TABLE_COUNTERS, ref->table);
 ' ''
-            look() { tap 071_one_mode.pl 'what it holds ends when the counter is set'; } ;;
+            look() { tap 070_pool.pl 'what it holds ends when the counter is set'; } ;;
         epoch)
             about="ranges of another epoch are good"
             replace counter.c 'row->epoch == claim->epoch && ' ''
