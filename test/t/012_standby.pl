@@ -1,12 +1,6 @@
 # Once, across promotion: a standby draws nothing, and after its promotion only numbers that the old primary never showed.
-use strict;
-use warnings;
-
 use HiloTest;
 use List::Util qw(max);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my @collections = qw(orders users);
 my %seen;       # collection → highest number shown by anybody
@@ -48,14 +42,9 @@ sub repeats
 	} keys %shown;
 }
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', "max_connections = 30\n");
-$primary->start;
-$primary->safe_psql('postgres', 'CREATE EXTENSION hilo; CREATE UNLOGGED SEQUENCE passing; CREATE UNLOGGED TABLE fleeting (id bigserial PRIMARY KEY)');
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
+my $primary = server('primary', "max_connections = 30\n",
+	'CREATE EXTENSION hilo; CREATE UNLOGGED SEQUENCE passing; CREATE UNLOGGED TABLE fleeting (id bigserial PRIMARY KEY)', allows_streaming => 1);
+my $standby = standby_of($primary, 'standby');
 $standby->start;
 
 # Sessions of the primary hold ranges open, in committed, rolled-back and open
@@ -76,10 +65,7 @@ my $brief = session($primary);
 my $number = $brief->query("SELECT hilo_next_number('orders')");
 show('orders', $number);
 $brief->finish;
-wait_until('the session is gone', sub {
-	return !$primary->safe_psql('postgres',
-		'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $brief->pid);
-});
+wait_until('the session is gone', sub { !$primary->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $brief->pid) });
 my $next = $primary->safe_psql('postgres', "SELECT hilo_next_number('orders')");
 show('orders', $next);
 is($next, $number + 1, 'the next session goes on with the rest');

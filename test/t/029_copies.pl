@@ -1,16 +1,7 @@
 # Promise 1: a copy of a database counts by itself, in an epoch of its own, above what it was copied with; and nothing that changes a database brings a number back.
-use strict;
-use warnings;
-
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('copies');
-$node->init;
-$node->append_conf('postgresql.conf', 'autovacuum = off');
-$node->start;
+my $node = server('copies', 'autovacuum = off');
 
 sub sql
 {

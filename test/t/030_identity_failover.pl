@@ -1,11 +1,5 @@
 # The failover of the old days: a second server has the documents by replication and no idea of the identity; next_identity_free() goes on behind them and overwrites nothing.
-use strict;
-use warnings;
-
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $N = 1337;
 my $NEXT = $N + 1;
@@ -13,25 +7,17 @@ my $NEXT = $N + 1;
 # Look-ups that a search may take: 2 * ceil(log2(distance)) + 2, ceil(log2(1338)) = 11.
 my $MOST_TRIES = 24;
 
-my $first = PostgreSQL::Test::Cluster->new('first');
-my $second = PostgreSQL::Test::Cluster->new('second');
-foreach my $node ($first, $second)
-{
-	$node->init(allows_streaming => 'logical');
-	$node->append_conf('postgresql.conf', "max_connections = 40\nautovacuum = off");
-	$node->start;
-	$node->safe_psql('postgres', q{
-		CREATE EXTENSION hilo;
-		CREATE TABLE users (id text COLLATE "C" PRIMARY KEY DEFAULT next_identity_free('users/'), name text);
-		CREATE TABLE members (id text COLLATE "C" PRIMARY KEY, name text);
-		CREATE TABLE accounts (id bigint PRIMARY KEY, name text);
-		CREATE SCHEMA archive;
-		CREATE TABLE archive.people (a int, key varchar(40) UNIQUE, name text);
-		ALTER TABLE archive.people REPLICA IDENTITY FULL;
-		CREATE TABLE invoices (id text PRIMARY KEY, name text);
-		SELECT hilo.bind('persons', 'archive.people', 'key');
-	});
-}
+my ($first, $second) = map { server($_, "max_connections = 40\nautovacuum = off", q{
+	CREATE EXTENSION hilo;
+	CREATE TABLE users (id text COLLATE "C" PRIMARY KEY DEFAULT next_identity_free('users/'), name text);
+	CREATE TABLE members (id text COLLATE "C" PRIMARY KEY, name text);
+	CREATE TABLE accounts (id bigint PRIMARY KEY, name text);
+	CREATE SCHEMA archive;
+	CREATE TABLE archive.people (a int, key varchar(40) UNIQUE, name text);
+	ALTER TABLE archive.people REPLICA IDENTITY FULL;
+	CREATE TABLE invoices (id text PRIMARY KEY, name text);
+	SELECT hilo.bind('persons', 'archive.people', 'key');
+}, allows_streaming => 'logical') } qw(first second);
 
 # Checksum of all documents that the first server has made.
 my $documents = qq{
@@ -59,11 +45,7 @@ sub insert_until
 insert_until(1, 700);
 $first->safe_psql('postgres',
 	'CREATE PUBLICATION documents FOR TABLE users, members, accounts, archive.people, invoices');
-$second->safe_psql('postgres',
-	"CREATE SUBSCRIPTION documents CONNECTION '"
-	  . $first->connstr . ' dbname=postgres'
-	  . "' PUBLICATION documents");
-$second->wait_for_subscription_sync($first, 'documents');
+subscribe($second, $first, 'documents', 'copy_data');
 insert_until(701, $N);
 is( $first->safe_psql('postgres',
 		q{SELECT string_agg(name || ' ' || value, ', ' ORDER BY name) FROM hilo.identities}),
@@ -106,24 +88,17 @@ my ($value, $tries) = split /\|/,
 is($value, 1001, 'of 1,000 documents the 1,001st');
 cmp_ok($tries, '<=', 22, "in $tries look-ups");
 
-($value, $tries) = split /\|/,
-  $session->query(q{SELECT * FROM next_identity_free_for('accounts')});
-is($value, $NEXT, "bigint: next_identity_free_for() gives $NEXT");
-cmp_ok($tries, '<=', $MOST_TRIES, "bigint: in $tries look-ups");
-is($session->error_of("INSERT INTO accounts VALUES ($value, 'second')"),
-	'', 'bigint: it can be inserted');
-is($session->query(q{SELECT * FROM next_identity_free_for('accounts|')}),
-	($N + 2) . '|1', 'bigint: the next one in one look-up');
+# In a column of numbers, and bound to a table of another name.
+foreach ([ 'bigint', 'accounts', 'accounts|', 'accounts (id, name) VALUES (%s' ], [ 'bound', 'persons/', 'persons', q{archive.people (key, name) VALUES ('persons/%s'} ])
+{
+	my ($what, $identity, $again, $insert) = @$_;
 
-# Bound to a table of another name.
-($value, $tries) = split /\|/,
-  $session->query(q{SELECT * FROM next_identity_free_for('persons/')});
-is($value, $NEXT, "bound: next_identity_free_for() gives $NEXT");
-cmp_ok($tries, '<=', $MOST_TRIES, "bound: in $tries look-ups");
-is($session->error_of("INSERT INTO archive.people (key, name) VALUES ('persons/$value', 'second')"),
-	'', 'bound: it can be inserted');
-is($session->query(q{SELECT * FROM next_identity_free_for('persons')}),
-	($N + 2) . '|1', 'bound: the next one in one look-up');
+	($value, $tries) = split /\|/, $session->query("SELECT * FROM next_identity_free_for('$identity')");
+	is($value, $NEXT, "$what: next_identity_free_for() gives $NEXT");
+	cmp_ok($tries, '<=', $MOST_TRIES, "$what: in $tries look-ups");
+	is($session->error_of(sprintf "INSERT INTO $insert, 'second')", $value), '', "$what: it can be inserted");
+	is($session->query("SELECT * FROM next_identity_free_for('$again')"), ($N + 2) . '|1', "$what: the next one in one look-up");
+}
 
 # An identity that knows too little, by a seed or by draws that met documents.
 is($session->query(q{SELECT next_identity('invoices/')}),

@@ -74,10 +74,6 @@ my @changes = (
 		sql => "SELECT hilo.configure('NAME', range_size => 9, node_tag => 'T')",
 		at => [ 'row locked' => 'kill', 'row changed' => 'kill',
 			'before flush' => 'error wait kill', 'after flush' => 'error' ],
-	},
-	{
-		what => 'exit', before => "SELECT hilo_next_number('NAME')", sql => '\q',
-		at => [ 'given back' => 'kill' ],
 	});
 
 my $GAP = 60;    # more than all that a case claims
@@ -127,14 +123,6 @@ sub wrong_after
 		dies_in($node, $sql, $session, $other) or push @wrong, "nothing happened at $point";
 		$other = session($node, statement_timeout => '20s');
 	}
-	elsif ($sql eq '\q')
-	{
-		$session->start($sql);
-		eval { $session->result; };
-		push @wrong, "nothing happened at $point" unless $@;
-		$session->finish;
-		wait_until('the session is gone', sub { !kill 0, $session->pid });
-	}
 	elsif ($way eq 'error')
 	{
 		my (undef, $err) = $session->query($sql);
@@ -163,7 +151,7 @@ sub wrong_after
 	# All go on: the session itself, the other one and a new one.
 	my $new = session($node, statement_timeout => '20s');
 	my @alive = ($other, $new);
-	unless ($way eq 'kill' || $sql eq '\q')
+	unless ($way eq 'kill')
 	{
 		unshift @alive, $session;
 		$session->query('RESET test.failure_point; SET statement_timeout = 20000');

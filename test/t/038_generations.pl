@@ -113,54 +113,45 @@ sub named
 	return $draw =~ /nextval/ ? "ALTER SEQUENCE drawn OWNED BY $table.id" : "SELECT hilo.bind('drawn', '$table', 'id')";
 }
 
+# What the session knows ends with a message, of DDL; or messages come with each lock, also about a partition that was read, but
+# not yet opened.  How the partition comes, as part 1 of which table, and what it is then.
+my @partitions = (
+	[ '', 'part', 'parts', 'generate_series(8, 40)', 'a partition that is attached while the session finds what to look at is looked at' ],
+	[ 'CREATE TABLE branch (id bigint, part int, sub int) PARTITION BY LIST (sub); ALTER TABLE parts ATTACH PARTITION branch FOR VALUES IN (1)',
+		'leaf', 'branch', 'generate_series(1, 100)', 'so is one of a partition' ]);
 foreach my $draw (q{hilo.nextval('drawn')}, q{hilo_next_number('drawn')})
 {
 	my ($first, $second) = map { session($node) } 1 .. 2;
 
-	$second->query(qq{
-		CREATE SEQUENCE drawn;
-		CREATE TABLE parts (id bigint DEFAULT $draw, part int) PARTITION BY LIST (part);
-		@{[ named('parts', $draw) ]};
-		CREATE TABLE part (id bigint PRIMARY KEY, part int);
-		INSERT INTO part SELECT generate_series(8, 40), 1;
-	});
-	unlink "$dir/here", "$dir/go";
-	# What the session knows ends with a message.
-	$first->query("SELECT $draw FROM generate_series(1, 6)");
-	$second->query('ALTER TABLE parts ADD x int; ALTER TABLE part ADD x int');
-	my $point = $draw =~ /nextval/ ? 'places found' : 'parts found';
-	$first->query("SET test.failure_point = '$point:hear'");
-	$first->start("SELECT $draw");
-	wait_until('a session has found no partition', sub { -e "$dir/here" });
-	$second->query_safe('ALTER TABLE parts ATTACH PARTITION part FOR VALUES IN (1)');
-	append_to_file("$dir/go", '');
-	$first->result;
-	$first->query('RESET test.failure_point');
-	is(join(' ', map { $first->error_of('INSERT INTO parts (part) VALUES (1)') } 1 .. 3), '  ',
-		"$draw: a partition that is attached while the session finds what to look at is looked at");
-	$second->query('DROP TABLE parts; DROP SEQUENCE drawn');
+	foreach (@partitions)
+	{
+		my ($branch, $part, $parent, $ids, $what) = @$_;
 
-	# Messages come with each lock, also about a partition that was read, but not yet opened.
-	$second->query(qq{
-		CREATE SEQUENCE drawn;
-		CREATE TABLE parts (id bigint DEFAULT $draw, part int, sub int) PARTITION BY LIST (part);
-		CREATE TABLE branch (id bigint, part int, sub int) PARTITION BY LIST (sub);
-		ALTER TABLE parts ATTACH PARTITION branch FOR VALUES IN (1);
-		@{[ named('parts', $draw) ]};
-		CREATE TABLE leaf (id bigint PRIMARY KEY, part int, sub int);
-		INSERT INTO leaf SELECT generate_series(1, 100), 1, 1;
-	});
-	unlink "$dir/here", "$dir/go";
-	$first->query("SET test.failure_point = 'parts found:hear'");
-	$first->start("SELECT $draw");
-	wait_until('a session has read which partitions there are', sub { -e "$dir/here" });
-	$second->query_safe('ALTER TABLE branch ATTACH PARTITION leaf FOR VALUES IN (1)');
-	append_to_file("$dir/go", '');
-	$first->result;
-	$first->query('RESET test.failure_point');
-	is(join(' ', map { $first->error_of('INSERT INTO parts (part, sub) VALUES (1, 1)') } 1 .. 3), '  ',
-		"$draw: so is one of a partition");
-	$second->query('DROP TABLE parts; DROP SEQUENCE drawn');
+		$second->query(qq{
+			CREATE SEQUENCE drawn;
+			CREATE TABLE parts (id bigint DEFAULT $draw, part int, sub int) PARTITION BY LIST (part);
+			$branch;
+			@{[ named('parts', $draw) ]};
+			CREATE TABLE $part (id bigint PRIMARY KEY, part int, sub int);
+			INSERT INTO $part SELECT $ids, 1, 1;
+		});
+		unlink "$dir/here", "$dir/go";
+		if ($branch eq '')
+		{
+			$first->query("SELECT $draw FROM generate_series(1, 6)");
+			$second->query("ALTER TABLE parts ADD x int; ALTER TABLE $part ADD x int");
+		}
+		my $point = $branch eq '' && $draw =~ /nextval/ ? 'places found' : 'parts found';
+		$first->query("SET test.failure_point = '$point:hear'");
+		$first->start("SELECT $draw");
+		wait_until('a session has found no partition', sub { -e "$dir/here" });
+		$second->query_safe("ALTER TABLE $parent ATTACH PARTITION $part FOR VALUES IN (1)");
+		append_to_file("$dir/go", '');
+		$first->result;
+		$first->query('RESET test.failure_point');
+		is(join(' ', map { $first->error_of('INSERT INTO parts (part, sub) VALUES (1, 1)') } 1 .. 3), '  ', "$draw: $what");
+		$second->query('DROP TABLE parts; DROP SEQUENCE drawn');
+	}
 	$_->finish foreach $first, $second;
 }
 

@@ -1,17 +1,7 @@
 # No id twice, and no error that comes again: each rule of the look at a table, with other sessions that import, lock, hold and roll back.
-use strict;
-use warnings;
-
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('look');
-$node->init;
-$node->append_conf('postgresql.conf', "wal_level = replica\nmax_connections = 50\nautovacuum = off\nmax_prepared_transactions = 2\n");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION hilo');
+my $node = server('look', "wal_level = replica\nmax_connections = 50\nautovacuum = off\nmax_prepared_transactions = 2\n", 'CREATE EXTENSION hilo');
 
 sub sql { return $node->safe_psql('postgres', "SET client_min_messages = warning;\n$_[0]"); }
 

@@ -1,33 +1,17 @@
 # On a server whose documents came by replication, users| becomes the next opening at the first try, in few look-ups, with one look-up from then on; sixteen sessions at once, beside ids by hand, meet no error.
-use strict;
-use warnings;
-
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time);
 
 my $DOCUMENTS = 1_000_000;
 my $SESSIONS = 16;
 
-my $publisher = PostgreSQL::Test::Cluster->new('publisher');
-$publisher->init(allows_streaming => 'logical');
-my $replica = PostgreSQL::Test::Cluster->new('replica');
-$replica->init;
-foreach my $node ($publisher, $replica)
-{
-	$node->append_conf('postgresql.conf', "max_connections = 60\nautovacuum = off\n");
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE TABLE users (id text COLLATE "C" PRIMARY KEY, document jsonb)');
-}
+my ($publisher, $replica) = map { server($_, "max_connections = 60\nautovacuum = off\n", 'CREATE TABLE users (id text COLLATE "C" PRIMARY KEY, document jsonb)',
+	allows_streaming => 'logical') } qw(publisher replica);
 sub sql { return $replica->safe_psql('postgres', $_[0]); }
 
 $publisher->safe_psql('postgres', "INSERT INTO users SELECT 'users/' || n FROM generate_series(1, $DOCUMENTS) n; CREATE PUBLICATION p FOR TABLE users");
-sql("CREATE SUBSCRIPTION s CONNECTION '" . $publisher->connstr . " dbname=postgres' PUBLICATION p");
-$replica->append_conf('postgresql.conf', "hilo.node_tag = 'B'\n");
-$replica->reload;
-$replica->wait_for_subscription_sync($publisher, 's');
+subscribe($replica, $publisher, 'p', 'copy_data');
+configure($replica, 'hilo.node_tag' => 'B');
 sql(q{
 	CREATE EXTENSION hilo;
 	CREATE TRIGGER assign BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION hilo.assign_id('id');

@@ -1,12 +1,6 @@
 # Promise 12 on a real Citus cluster, where the server has Citus: a worker draws nothing that other nodes may draw; as members of
 # a hub, by the block of doc/many-servers.md, all nodes draw by every kind of statement, and no number comes twice.
-use strict;
-use warnings;
-
 use HiloTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my ($coordinator, @workers) = map { PostgreSQL::Test::Cluster->new($_) } qw(coordinator worker1 worker2);
 my @nodes = ($coordinator, @workers);

@@ -1,16 +1,10 @@
 # Promise 12 with Patroni, where it and etcd are installed: with the configuration and the callback of doc/many-servers.md, a hub
 # counts on after each failover without a call by hand, and no number comes twice.
 # HILO_FAILOVERS is how many there are with synchronous_mode; without it there are a quarter as many.
-use strict;
-use warnings;
-
 use HiloTest;
 use HTTP::Tiny;
 use IPC::Run ();
 use JSON::PP qw(decode_json);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Test::More;
 use Time::HiRes qw(time);
 
 foreach my $program (qw(patroni etcd))
