@@ -2,7 +2,7 @@
 use HiloTest;
 use Time::HiRes qw(usleep);
 
-my $node = server('exit', "max_connections = 40\nmax_prepared_transactions = 5\nautovacuum = off\nrestart_after_crash = on\n", 'CREATE EXTENSION hilo', allows_streaming => 'logical');
+my $node = server('exit', "max_connections = 40\nmax_prepared_transactions = 5\nautovacuum = off\n", 'CREATE EXTENSION hilo', allows_streaming => 'logical');
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
@@ -65,23 +65,6 @@ my ($session, $other, $before);
 # Ends of a connection
 #
 
-$session = session($node);
-is($session->query_safe("SELECT hilo_next('employees')"), 'employees/1-A', 'first id of a collection');
-is(max_of($node, 'employees'), 32, 'a range is claimed');
-disconnect($session);
-
-$session = session($node);
-is($session->query_safe("SELECT hilo_next('employees')"),
-	'employees/2-A', 'the next connection goes on behind it');
-disconnect($session);
-
-sql("SELECT hilo.seed('raven', 32)");
-disconnect(drawer('raven', 2));
-is(used('raven'), 34, 'max 32, two drawn, closed: the next one is 35');
-
-disconnect(drawer('used_up', 32));
-is(used('used_up'), 32, 'nothing is left of a range that was used up');
-
 $session = drawer('vanished', 3);
 $session->signal('KILL');
 ok(wait_gone($session->pid), 'backend ends after its client was killed');
@@ -96,6 +79,7 @@ foreach my $case (
 	[ 'in_failed', 1, 'BEGIN; %s; SELECT 1/0', \&terminate, 'terminated in a failed transaction' ],
 	[ 'in_failed2', 1, 'BEGIN; %s; SELECT 1/0', \&disconnect, 'disconnected in a failed transaction' ],
 	[ 'prepared', 1, q{BEGIN; %s; PREPARE TRANSACTION 'p'}, \&disconnect, 'disconnected with a prepared transaction left behind' ],
+	[ 'leftover', 2, '%s; DISCARD ALL; %s; CREATE TEMP TABLE leftover (a int)', \&disconnect, 'disconnected after DISCARD ALL, with a temporary table' ],
 	[ 'read_only', 1, q{%s; SET default_transaction_read_only = on; SET default_transaction_isolation = 'serializable'; SET default_transaction_deferrable = on},
 		\&disconnect, 'disconnected with read-only transactions as the default' ])
 {
@@ -120,13 +104,6 @@ $session->start("SET idle_in_transaction_session_timeout = 10; BEGIN\\; SELECT h
 ok(wait_gone($session->pid), 'backend ends by a timeout');
 $session->hang_up;
 is(used('timed_out'), 1, 'ended by a timeout');
-
-$session = drawer('pooled', 1);
-$session->query_safe('DISCARD ALL');
-is($session->query_safe("SELECT hilo_next_number('pooled')"), 2, 'DISCARD ALL keeps the range');
-$session->query_safe('CREATE TEMP TABLE leftover (a int)');
-disconnect($session);
-is(used('pooled'), 2, 'disconnected after DISCARD ALL, with a temporary table');
 
 $session = session($node);
 is($session->query_safe(q{SELECT count(hilo_next_number('many' || i)) FROM generate_series(1, 1000) i}), 1000, 'a number of each of 1,000 collections');
@@ -286,24 +263,6 @@ like($log, qr/database system is shut down/, 'cleanly');
 unlike($log, qr/PANIC:|TRAP:|terminated by signal/, 'without an accident');
 $node->start;
 is(sql("SELECT hilo_next_number('walsender')"), 33, 'the pool is gone with the server');
-
-#
-# A backend that is killed leaves a gap
-#
-
-$session = drawer('killed', 33);
-$other = drawer('killed', 1);
-is(max_of($node, 'killed'), 96, 'ranges are out, and in the pool');
-my $started = sql('SELECT pg_postmaster_start_time()');
-$offset = -s $node->logfile;
-kill 'KILL', $session->pid;
-# Not before: the other one would have time to end, and to fill the pool.
-$node->wait_for_log(qr/database system is ready to accept connections/, $offset);
-$session->hang_up;
-$other->hang_up;
-cmp_ok(max_of($node, 'killed'), '>=', 96, 'the server comes back after kill -9, with max as it was, or what was logged ahead');
-is(sql('SELECT pg_postmaster_start_time()'), $started, 'by itself');
-cmp_ok(sql("SELECT hilo_next_number('killed')"), '>=', 97, 'a gap, but no number twice');
 
 $node->stop;
 done_testing();

@@ -16,15 +16,6 @@ sub guards
 
 my $always = join(', ', map { ("$_ guard_rows A", "$_ guard_table A") } qw(binding hilo));
 
-# A database with what pg_restore makes of a file.
-sub pg_restore
-{
-	my ($db, $file, @options) = @_;
-
-	$node->command_ok([ 'pg_restore', '--exit-on-error', @options, '-d', $db, $file ], "pg_restore @options");
-	return;
-}
-
 # The database that is dumped.  Its own session is in the middle of a range.
 sql('postgres', 'CREATE ROLE reader');
 new_database($node, 'source', q{
@@ -46,20 +37,9 @@ $holder->query_safe("INSERT INTO orders (v) SELECT generate_series(1, 3)");
 my $source = 'gone_there 33, higher 1000, limited 40, lower 10, only_here 77, orders 32';
 is(maxima($node, 'source'), $source, 'counters of the source');
 
-sub dump_source
-{
-	my ($file, @options) = @_;
-	$node->command_ok([ 'pg_dump', '-f', "$dir/$file", @options, 'source' ], "pg_dump @options");
-	return "$dir/$file";
-}
-
-my $plain = dump_source('plain.sql');
-my $inserts = dump_source('inserts.sql', '--inserts');
-my $custom = dump_source('custom', '-Fc');
-my $data = dump_source('data.sql', '--data-only');
-my $table_data = dump_source('table_data.sql', '--data-only', '-t', 'hilo.hilo');
-my $orders = dump_source('orders.sql', '-t', 'orders');
-my $untriggered = dump_source('untriggered.sql', '--data-only', '--disable-triggers', '-t', 'hilo.hilo');
+my $dumps = 0;
+my ($plain, $inserts, $custom, $data, $table_data, $orders, $untriggered) = map { dump_to("$dir/" . ++$dumps, $node, 'source', @$_) } [], ['--inserts'], ['-Fc'],
+  ['--data-only'], [ '--data-only', '-t', 'hilo.hilo' ], [ '-t', 'orders' ], [ '--data-only', '--disable-triggers', '-t', 'hilo.hilo' ];
 
 # Numbers shown by the source after the dump do not count, but its range does.
 $holder->query_safe("INSERT INTO orders (v) SELECT generate_series(4, 6)");
@@ -93,8 +73,8 @@ sub check_restored
 restore_sql($node, $plain, new_database($node, 'empty_plain'));
 restore_sql($node, $inserts, new_database($node, 'empty_inserts'));
 restore_sql($node, $plain, new_database($node, 'empty_single'), '--single-transaction');
-pg_restore(new_database($node, 'empty_custom'), $custom, '--single-transaction');
-pg_restore(new_database($node, 'empty_parallel'), $custom, '-j', '2');
+pg_restore($node, $custom, new_database($node, 'empty_custom'), '--single-transaction');
+pg_restore($node, $custom, new_database($node, 'empty_parallel'), '-j', '2');
 check_restored("empty_$_") foreach qw(plain inserts single custom parallel);
 
 #
@@ -155,7 +135,7 @@ restore_sql($node, $plain, 'used_full');
 check_merged('used_full', $session);
 
 $session = used_database('used_custom');
-pg_restore('used_custom', $custom, '--single-transaction');
+pg_restore($node, $custom, 'used_custom', '--single-transaction');
 check_merged('used_custom', $session);
 
 # A limit comes with a collection that is new here; also when one of that name
@@ -218,8 +198,7 @@ new_database($node, 'quoted_source', qq{
 	SELECT hilo.seed('orders', 100);
 	SELECT hilo.seed('orders; --', 7);
 });
-$node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted_source' ], 'pg_dump with a quoted schema');
-restore_sql($node, "$dir/quoted.sql", new_database($node, 'quoted_copy'));
+restore_sql($node, dump_to("$dir/quoted.sql", $node, 'quoted_source'), new_database($node, 'quoted_copy'));
 is(maxima($node, 'quoted_copy'), 'orders 100, orders; -- 7', 'quoted schema: all counters');
 is(sql('quoted_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}),
 	'orders/101-A', 'quoted schema: inserts go on');
@@ -240,8 +219,7 @@ new_database($node, 'together', q{
 	INSERT INTO orders DEFAULT VALUES;
 	SELECT hilo.seed('orders', 100);
 });
-$node->command_ok([ 'pg_dump', '-Fc', '-f', "$dir/together", 'together' ], 'pg_dump with the functions in schema hilo');
-pg_restore(new_database($node, 'together_copy'), "$dir/together", '--single-transaction');
+pg_restore($node, dump_to("$dir/together", $node, 'together', '-Fc'), new_database($node, 'together_copy'), '--single-transaction');
 is(maxima($node, 'together_copy'), 'orders 100', 'together: all counters');
 is(sql('together_copy', q{INSERT INTO orders DEFAULT VALUES RETURNING id}), 'orders/101-A', 'together: inserts go on');
 
@@ -250,8 +228,7 @@ new_database($node, 'schema_taken', 'CREATE SCHEMA hilo; CREATE TABLE hilo.mine 
 like(message_of($node, 'schema_taken', 'CREATE EXTENSION hilo'), qr/ERROR:\s+42P06: schema "hilo" already exists/, 'a schema with tables in it is not taken');
 
 # A dump of one schema has no counters in it: there the counter has to be told of the table.
-$node->command_ok([ 'pg_dump', '-n', 'public', '-f', "$dir/public.sql", 'source' ], 'pg_dump -n public');
-unlike(slurp_file("$dir/public.sql"), qr/^(COPY|CREATE \w+|ALTER TABLE) (ONLY )?hilo\./m, 'it has nothing of schema hilo');
+unlike(slurp_file(dump_to("$dir/public.sql", $node, 'source', '-n', 'public')), qr/^(COPY|CREATE \w+|ALTER TABLE) (ONLY )?hilo\./m, 'it has nothing of schema hilo');
 new_database($node, 'one_schema', 'CREATE EXTENSION hilo');
 # The schema it was made of is there.
 append_to_file("$dir/one_schema.sql", slurp_file("$dir/public.sql") =~ s/^CREATE SCHEMA public;$//mr);

@@ -139,36 +139,23 @@ sub check
 	return;
 }
 
-sub dump_source
-{
-	my ($file, @options) = @_;
-	$node->command_ok([ 'pg_dump', '-f', "$dir/$file", @options, 'source' ], "pg_dump @options");
-	return "$dir/$file";
-}
-
 #
 # Into an empty database
 #
-my $plain = dump_source('plain.sql');
-my $inserts = dump_source('inserts.sql', '--inserts');
-my $custom = dump_source('custom', '-Fc');
-my $data = dump_source('data.sql', '--data-only', '-t', 'hilo.*');
+my $dumps = 0;
+my ($plain, $inserts, $custom, $data) = map { dump_to("$dir/" . ++$dumps, $node, 'source', @$_) } [], ['--inserts'], ['-Fc'], [ '--data-only', '-t', 'hilo.*' ];
 
 restore_sql($node, $plain, new_database($node, 'empty_plain'), '--single-transaction');
 check('empty_plain', 'plain');
 restore_sql($node, $inserts, new_database($node, 'empty_inserts'));
 check('empty_inserts', 'inserts');
-new_database($node, 'empty_custom');
-$node->command_ok([ 'pg_restore', '--exit-on-error', '-j', '2', '-d', 'empty_custom', $custom ],
-	'pg_restore -j 2');
+pg_restore($node, $custom, new_database($node, 'empty_custom'), '-j', '2');
 check('empty_custom', 'custom');
 
 # Once more from what was restored: nothing depends on where the columns were.
 sql('postgres', 'ALTER DATABASE source RENAME TO first_source');
-sql('postgres', 'CREATE DATABASE second');
-restore_sql($node, $custom =~ s/custom$/plain.sql/r, 'second');
-$node->command_ok([ 'pg_dump', '-f', "$dir/again.sql", 'second' ], 'pg_dump of a restored database');
-restore_sql($node, "$dir/again.sql", new_database($node, 'empty_again'));
+restore_sql($node, $plain, new_database($node, 'second'));
+restore_sql($node, dump_to("$dir/again.sql", $node, 'second'), new_database($node, 'empty_again'));
 check('empty_again', 'second generation');
 sql('postgres', 'ALTER DATABASE first_source RENAME TO source');
 
@@ -219,8 +206,7 @@ new_database($node, 'quoted', qq{
 	SELECT hilo.bind('q', '$schema.@{[ $table =~ s/'/''/gr ]}', '@{[ $column =~ s/^"|"$//gr =~ s/""/"/gr ]}');
 	SELECT $schema.next_server_side_id('a/');
 });
-$node->command_ok([ 'pg_dump', '-f', "$dir/quoted.sql", 'quoted' ], 'pg_dump with a quoted schema');
-restore_sql($node, "$dir/quoted.sql", new_database($node, 'quoted_copy'));
+restore_sql($node, dump_to("$dir/quoted.sql", $node, 'quoted'), new_database($node, 'quoted_copy'));
 is( sql('quoted_copy', qq{SELECT $schema.next_identity_free('q/'), $schema.next_server_side_id('a/')}),
 	'q/6|a/0000000000000000002-A', 'quoted schema: draws go on');
 
@@ -238,11 +224,7 @@ foreach my $mode ('copy', 'link')
 		'q/6|a/0000000000000000002-A', "pg_upgrade, $mode: in a quoted schema, too");
 
 	# What was restored by numbers is written by names again.
-	$new->command_ok([ 'pg_dump', '-f', "$dir/$mode.sql", 'source' ], 'pg_dump afterwards');
-	sql('postgres', 'CREATE DATABASE copy', $new);
-	$new->command_ok(
-		[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', 'copy', '-f', "$dir/$mode.sql" ],
-		'restored afterwards');
+	restore_sql($new, dump_to("$dir/$mode.sql", $new, 'source'), new_database($new, 'copy'));
 	is(sql('copy', $bindings, $new), sql('source', $bindings, $new), 'bindings are written alike');
 	$new->stop;
 }

@@ -30,13 +30,6 @@ sub inserts_go_on
 	return;
 }
 
-sub dump_table
-{
-	my ($db, $file, @options) = @_;
-	$node->command_ok([ 'pg_dump', @options, '-f', "$dir/$file", $db ], "pg_dump @options");
-	return;
-}
-
 #
 # A partitioned table, dumped alone and restored; a partition added, with rows
 #
@@ -53,9 +46,7 @@ new_database($node, 'source', q{
 	CREATE TABLE shared (id bigint PRIMARY KEY DEFAULT hilo_next_number('common'));
 	SELECT hilo.bind('common', 'shared', 'id');
 	INSERT INTO shared SELECT FROM generate_series(1, 20)});
-dump_table('source', 'parts.sql', '-t', 'parts', '-t', 'part_1');
-new_database($node, 'parts_copy', 'CREATE EXTENSION hilo');
-restore_sql($node, "$dir/parts.sql", 'parts_copy');
+restore_sql($node, dump_to("$dir/parts.sql", $node, 'source', '-t', 'parts', '-t', 'part_1'), new_database($node, 'parts_copy', 'CREATE EXTENSION hilo'));
 sql('parts_copy', q{
 	ALTER TABLE parts DISABLE TRIGGER ALL;
 	ALTER TABLE parts ENABLE TRIGGER ALL;
@@ -68,8 +59,7 @@ is(sql('parts_copy', 'SELECT min(id) FROM parts WHERE part = 1 AND id > 5'), 100
 #
 # Dropped, and restored into a database whose counter is older; elsewhere
 #
-dump_table('source', "$_.sql", '-t', $_) foreach qw(orders shared);
-dump_table('source', 'orders.custom', '-Fc', '-t', 'orders');
+dump_to("$dir/$_.sql", $node, 'source', '-t', $_) foreach qw(orders shared);
 new_database($node, 'older', q{
 	SET client_min_messages = warning;
 	CREATE EXTENSION hilo;
@@ -100,8 +90,7 @@ is(sql('elsewhere', 'SELECT relation, column_name, counter, now FROM hilo.sync()
 inserts_go_on('elsewhere', $_, 'DEFAULT VALUES', "elsewhere, $_") foreach qw(orders shared);
 
 # A whole restore in one transaction: CREATE, the rows, and the default.
-new_database($node, 'single', 'CREATE EXTENSION hilo');
-$node->command_ok([ 'pg_restore', '--exit-on-error', '-1', '-d', 'single', "$dir/orders.custom" ], 'pg_restore -1');
+pg_restore($node, dump_to("$dir/orders.custom", $node, 'source', '-Fc', '-t', 'orders'), new_database($node, 'single', 'CREATE EXTENSION hilo'), '-1');
 inserts_go_on('single', 'orders', 'DEFAULT VALUES', 'restored in one transaction');
 is( sql('single', q{
 		BEGIN;
@@ -129,9 +118,7 @@ foreach my $type ('bigserial', 'serial', 'smallserial')
 }
 
 # A schema that a program has loaded: its default is all there is.
-dump_table('source', 'schema.sql', '-s', '-t', 'orders');
-new_database($node, 'loaded', 'CREATE EXTENSION hilo');
-restore_sql($node, "$dir/schema.sql", 'loaded');
+restore_sql($node, dump_to("$dir/schema.sql", $node, 'source', '-s', '-t', 'orders'), new_database($node, 'loaded', 'CREATE EXTENSION hilo'));
 is(sql('loaded', 'SELECT relation, column_name, counter, draws, index FROM hilo.columns'), 'orders|id|public.orders_id_seq|hilo.nextval|orders_pkey', 'a schema that was loaded: it is attached');
 sql('loaded', 'INSERT INTO orders SELECT generate_series(1, 30)');
 inserts_go_on('loaded', 'orders', 'DEFAULT VALUES', 'a schema that was loaded, and rows');

@@ -90,7 +90,7 @@ sub check
 #
 # The whole database
 #
-$node->command_ok([ 'pg_dump', @{ $_->[1] }, '-f', "$dir/$_->[0]", 'source' ], "pg_dump @{ $_->[1] }")
+dump_to("$dir/$_->[0]", $node, 'source', @{ $_->[1] })
   foreach [ plain => [] ], [ inserts => ['--inserts'] ], [ custom => ['-Fc'] ], [ folder => [ '-Fd', '-j', '2' ] ],
   [ schema => ['-s'] ], [ data => ['-a'] ], [ quiet_data => [ '-a', '--disable-triggers' ] ];
 
@@ -98,12 +98,10 @@ restore_sql($node, "$dir/plain", new_database($node, 'plain'), '--single-transac
 check('plain', 'plain');
 restore_sql($node, "$dir/inserts", new_database($node, 'inserts'));
 check('inserts', 'inserts');
-new_database($node, 'jobs');
-$node->command_ok([ 'pg_restore', '--exit-on-error', '-j', '3', '-d', 'jobs', "$dir/folder" ], 'pg_restore --jobs');
+pg_restore($node, "$dir/folder", new_database($node, 'jobs'), '-j', '3');
 check('jobs', 'jobs');
 new_database($node, 'sections');
-$node->command_ok([ 'pg_restore', '--exit-on-error', "--section=$_", '-d', 'sections', "$dir/custom" ], "pg_restore --section=$_")
-  foreach qw(pre-data data post-data);
+pg_restore($node, "$dir/custom", 'sections', "--section=$_") foreach qw(pre-data data post-data);
 check('sections', 'sections');
 foreach my $data ('data', 'quiet_data')
 {
@@ -128,13 +126,10 @@ sql('alone', q{SELECT hilo.bind('texts', 'texts', 'id'), hilo.configure('texts',
 inserts_go_on('alone', 'tables alone, bound again', 'texts');
 
 # Bindings whose table is left out are no obstacle, and count when it comes.
-new_database($node, 'left_out');
-$node->command_ok([ 'pg_dump', '-T', 'texts', '-f', "$dir/left_out", 'source' ], 'pg_dump -T');
-restore_sql($node, "$dir/left_out", 'left_out');
+restore_sql($node, dump_to("$dir/left_out", $node, 'source', '-T', 'texts'), new_database($node, 'left_out'));
 is(sql('left_out', $looks{bindings}), $before{bindings}, 'a bound table that was left out: all bindings are there');
 inserts_go_on('left_out', 'a bound table that was left out', grep { $_ ne 'texts' } @tables);
-$node->command_ok([ 'pg_dump', '-t', 'texts', '-f', "$dir/texts", 'source' ], 'pg_dump -t texts');
-restore_sql($node, "$dir/texts", 'left_out');
+restore_sql($node, dump_to("$dir/texts", $node, 'source', '-t', 'texts'), 'left_out');
 inserts_go_on('left_out', 'it has come', 'texts');
 is(sql('left_out', $looks{columns}), $before{columns}, 'and is bound');
 
@@ -199,8 +194,7 @@ foreach my $round (1, 2)
 }
 # Detached in a restored copy, tables get their old defaults back.
 sql('back', "SET client_min_messages = warning; SELECT hilo.attach('$_')") foreach @attached;
-$node->command_ok([ 'pg_dump', '-f', "$dir/back.sql", 'back' ], 'pg_dump of the attached tables');
-restore_sql($node, "$dir/back.sql", new_database($node, 'back_copy'));
+restore_sql($node, dump_to("$dir/back.sql", $node, 'back'), new_database($node, 'back_copy'));
 sql('back_copy', "SET client_min_messages = warning; SELECT hilo.detach('$_')") foreach @attached;
 is(schema_of('back_copy'), $was, 'restored, and detached there: the same');
 

@@ -16,7 +16,8 @@
 #   new_database($node, $db, $sql)   a database, set up by SQL if there is any
 #   rewrite($file, $code)            change a file
 #   superuser()                      the role that initdb made
-#   restore_sql($node, $file, $db)   a test that runs a file
+#   dump_to($file, $node, $db)       a test that dumps a database; the file
+#   restore_sql($node, $file, $db), pg_restore(...)   a test that runs a file, or has pg_restore read it
 #   upgrade($node, $mode)            the node after pg_upgrade, which copies files or links them
 #   maxima($node, $db), max_of($node, $collection)   counters
 #   left_behind($node)               what its log says of things that must not be
@@ -80,7 +81,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until answers configure message_of sqlstate_of error_of outcome_of new_database restore_sql maxima max_of superuser
+our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until answers configure message_of sqlstate_of error_of outcome_of new_database dump_to restore_sql pg_restore maxima max_of superuser
   rewrite upgrade left_behind block_of
   session at_once
   kill_server server_processes crash_server $BIG write_pages client_script draw_until crash_round crash_rounds mutant_server whole_ok lines_of
@@ -236,6 +237,24 @@ sub rewrite
 
 # The superuser of the servers, as initdb names it.
 sub superuser { return scalar getpwuid $>; }
+
+# Test that a database can be dumped; returns the file.
+sub dump_to
+{
+	my ($file, $node, $db, @options) = @_;
+
+	$node->command_ok([ 'pg_dump', @options, '-f', $file, $db ], "pg_dump @options of $db");
+	return $file;
+}
+
+# Test that pg_restore reads a dump without an error.
+sub pg_restore
+{
+	my ($node, $file, $db, @options) = @_;
+
+	$node->command_ok([ 'pg_restore', '--exit-on-error', @options, '-d', $db, $file ], "pg_restore @options into $db");
+	return;
+}
 
 # Test that a file of SQL runs in a database without an error.
 sub restore_sql
