@@ -68,11 +68,9 @@ $node->stop;
 $node = crash_server('sequence', $settings, 'CREATE SEQUENCE orders; CREATE SEQUENCE users');
 (undef, $repeats) = rounds($node, @draws_of_nextval);
 cmp_ok(scalar @$repeats, '>', 0, 'the same with sequences: numbers come twice');
-note(scalar(@$repeats) . ' repeats');
 
 $node = mutant_server('row.c', 'XLogFlush(lsn);', '', q{hilo_next_number('loaded')}, $settings, 'CREATE EXTENSION hilo');
 (undef, $repeats) = rounds($node, @draws_of_hilo);
 cmp_ok(scalar @$repeats, '>', 0, 'the same without the flush: numbers come twice');
-note(scalar(@$repeats) . ' repeats');
 
 done_testing();

@@ -3,24 +3,13 @@ use HiloTest;
 
 plan skip_all => 'strace is not installed' unless grep { -x "$_/strace" } split /:/, $ENV{PATH};
 
-my $node = server('main', <<'SETTINGS', "CREATE EXTENSION hilo; SELECT hilo_next_number(c) FROM unnest('{z,waits}'::text[]) c");
-fsync = on
-wal_sync_method = fdatasync
-wal_level = replica
-wal_writer_delay = 10s
-wal_writer_flush_after = 1GB
-bgwriter_lru_maxpages = 0
-checkpoint_timeout = 1h
-autovacuum = off
-max_connections = 20
-log_statement = none
-SETTINGS
-# Each session has collections of its own: it would draw from the pool what the one before has left.
-$node->safe_psql('postgres',
-	"SELECT hilo_next_number(c || s) FROM unnest('{x_,y_,block_,range_,hi_}'::text[]) c, unnest('{on,local,off}'::text[]) s");
-# The stop empties the pool.
-$node->stop;
-
+# Each session has collections of its own: it would draw from the pool what the one before has left.  The stop empties the pool.
+my $node = crash_server('main', "fsync = on\nwal_sync_method = fdatasync\n", <<'SQL');
+CREATE EXTENSION hilo;
+SELECT hilo_next_number(c) FROM unnest('{z,waits}'::text[]) c;
+SELECT hilo_next_number(c || s) FROM unnest('{x_,y_,block_,range_,hi_}'::text[]) c, unnest('{on,local,off}'::text[]) s;
+SELECT next_identity('x'), next_server_side_id('x/')
+SQL
 my $trace = HiloTest::Trace->new($node);
 
 # In an open transaction, so that no commit flushes before the answer is sent.
@@ -38,10 +27,13 @@ for my $synchronous_commit (qw(on local off))
 		[ "hilo.seed('$new', 1000)" => 'hilo.seed()' ],
 		[ "hilo_next_number('$new')" => 'draw after hilo.seed()' ],
 		[ "hilo.drop('$new')" => 'hilo.drop()' ],
-		[ "hilo_next_number('$new')" => 'draw after hilo.drop()' ]);
+		[ "hilo_next_number('$new')" => 'draw after hilo.drop()' ],
+		[ "next_identity('$new')" => 'first identity' ],
+		[ "next_identity('x')" => 'identity' ],
+		[ "next_server_side_id('x/')" => 'server-side id' ]);
 
 	# Look the catalogs up, which may log the pruning of a page.
-	$session->query("SELECT hilo_number('a/1'), hilo_next_number('z')");
+	$session->query("SELECT hilo_number('a/1'), hilo_next_number('z'), next_identity('x'), next_server_side_id('x/')");
 	$session->query('BEGIN');
 	$trace->events($session, "hilo_number('a/1')");
 	for (@changes)
@@ -55,12 +47,13 @@ for my $synchronous_commit (qw(on local off))
 	}
 
 	# And nothing of it as long as the range lasts, or a commit would wait.
-	$trace->events($session, "hilo_next_number('$_')") for $x, $y;
-	for ([ "hilo_next_number('$x')", 'a number' ], [ "hilo_next('$y')", 'an id' ])
+	# The first record of an identity covers the next numbers, too.
+	$trace->events($session, $_) for "hilo_next_number('$x')", "hilo_next_number('$y')", "next_identity('x')", "next_server_side_id('x/')";
+	for ([ "hilo_next_number('$x')", 'a number from memory' ], [ "hilo_next('$y')", 'an id from memory' ], [ "next_identity('x')", 'an identity logged ahead' ],
+		[ "next_server_side_id('x/')", 'a server-side id logged ahead' ], [ "next_server_side_id('y/')", 'one of another prefix' ])
 	{
 		my ($expression, $name) = @$_;
-		is($trace->events($session, $expression), 'A',
-			"$name from memory, synchronous_commit = $synchronous_commit: no write, no sync");
+		is($trace->events($session, $expression), 'A', "$name, synchronous_commit = $synchronous_commit: no write, no sync");
 	}
 	$session->query('ROLLBACK');
 	is($trace->events($session, "hilo_next_number('$x')"), 'A',

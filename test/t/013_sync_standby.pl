@@ -120,16 +120,6 @@ $_->finish for @again;
 start_and_wait($session, "hilo.seed('x', 1)");
 is(cancelled($session), ' 57014', 'hilo.seed() is cancelled with an error');
 
-# Wait until the process of a session is gone.
-sub wait_until_gone
-{
-	my ($session) = @_;
-	my $pid = $session->pid;
-
-	wait_until('its process is gone', sub { $admin->query("SELECT count(*) FROM pg_stat_activity WHERE pid = $pid") == 0 });
-	return;
-}
-
 # A session that is ended shows nothing and keeps nothing.
 my $ended = session($primary);
 start_and_wait($ended, "hilo_next_number('x')");
@@ -138,7 +128,7 @@ $admin->query('SELECT pg_terminate_backend(' . $ended->pid . ')');
 ($out, $err) = $ended->finish;
 is($out, '', 'pg_terminate_backend(): no number is shown');
 like($err, qr/terminating|closed the connection|connection to server was lost/, 'the session has ended');
-wait_until_gone($ended);
+wait_until('its process is gone', sub { !kill 0, $ended->pid });
 is(max_of_x(), $before, 'and does not give back what it never had');
 
 # Levels that do not wait.
@@ -147,8 +137,7 @@ for my $level (qw(local off))
 	my $local = session($primary, synchronous_commit => $level);
 	$before = max_without_pool();
 	cmp_ok($local->query("SELECT hilo_next_number('x')"), '>', $before, "synchronous_commit = $level: a number, without a wait");
-	$local->finish;
-	wait_until_gone($local);
+	$local->leave;
 }
 
 # What a session has held since a transaction that did not wait is waited for by one that does.
@@ -161,8 +150,7 @@ for my $draw (q{hilo_next_number('held')}, q{hilo.nextval('held')})
 	ok(eval { start_and_wait($held, $draw); 1 }, "$draw: one waits for a range that was not waited for");
 	is(cancelled($held), ' 57014', 'and shows nothing without the standby');
 	like($held->query("SET synchronous_commit = local; SELECT $draw"), qr/^\d+$/, 'the numbers stay, and come without a wait');
-	$held->finish;
-	wait_until_gone($held);
+	$held->leave;
 }
 
 # A wait that ends because standbys are no longer asked for is no error.
@@ -181,9 +169,8 @@ for my $attempt (1 .. 25)
 		$numbers{$out}++;
 		$errors .= $err;
 		$not_above .= "$out " unless $out =~ /^\d+$/ && $out > $before;
-		$_->finish;
+		$_->leave;
 	}
-	wait_until_gone($_) for @waiting;
 	wait_for_names('');
 	like($session->query("SELECT hilo_next_number('x')"), qr/^\d+$/, "synchronous_standby_names = '': claims do not wait") if $attempt == 1;
 	ask_for_standbys('standby');
@@ -193,8 +180,7 @@ is($errors, '', "synchronous_standby_names = '' while claims wait: no error");
 is($not_above, undef, 'but numbers that were never shown');
 is(scalar(keys %numbers), 25 * 3, 'all of them different');
 my $shown = max(keys %numbers);
-$session->finish;
-wait_until_gone($session);
+$session->leave;
 $session = session($primary);
 
 #

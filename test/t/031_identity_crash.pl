@@ -1,4 +1,4 @@
-# Shown is spent, for identities and server-side ids: none comes back after kill -9 of the whole server, and what an answer shows is on disk before, whatever synchronous_commit says.
+# Shown is spent, for identities and server-side ids: none comes back after kill -9 of the whole server, whatever synchronous_commit says.
 use HiloTest;
 
 # HILO_KILLS chooses how often each server is killed, HILO_SHOWN after how many lines of each client.
@@ -70,39 +70,5 @@ $node->stop;
 $node = crash_server('off', "synchronous_commit = off\n", $set_up);
 (undef, $repeats) = crash_rounds($node, $ROUNDS, "$dir/off", $LEAST, \@scripts, \&shown);
 is("@$repeats", '', 'synchronous_commit = off: no number comes back after kill -9');
-
-#
-# What reaches the disk before the answer
-#
-SKIP:
-{
-	skip 'strace is not installed' unless grep { -x "$_/strace" } split /:/, $ENV{PATH};
-
-	$node = crash_server('traced', "fsync = on\nwal_sync_method = fdatasync\n",
-		"CREATE EXTENSION hilo; SELECT next_identity('x'), next_server_side_id('x/')");
-	my $trace = HiloTest::Trace->new($node);
-
-	# In an open transaction, so that no commit flushes before the answer is sent.
-	for my $synchronous_commit (qw(on local off))
-	{
-		my $session = session($node, synchronous_commit => $synchronous_commit);
-
-		# Look the catalogs up, which may log the pruning of a page.
-		$session->query("SELECT hilo_number('a/1'), next_identity('x'), next_server_side_id('x/')");
-		$session->query('BEGIN');
-		$trace->events($session, "hilo_number('a/1')");
-		for ("next_identity('x')", "next_server_side_id('x/')", "next_server_side_id('y/')", "next_identity('new_$synchronous_commit')")
-		{
-			# The first record of an identity covers the next numbers, too.
-			my ($events, $what) = /new_/ ? (qr/^W+(?:W|S)*SA$/, 'write, sync, answer') : (qr/^A$/, 'logged ahead, so answer at once');
-			like($trace->events($session, $_), $events, "$_, synchronous_commit = $synchronous_commit: $what");
-		}
-		$session->query('ROLLBACK');
-		$session->finish;
-	}
-
-	$node->stop;
-	$trace->finish;
-}
 
 done_testing();

@@ -51,8 +51,7 @@ sub repeats_after
 	# Where there is a pool, it has something for the next session.
 	my $brief = session($node);
 	draw($brief, $name, 6);
-	$brief->finish;
-	wait_until('it has left', sub { !kill 0, $brief->pid });
+	$brief->leave;
 
 	unlink "$dir/here", "$dir/go";
 	$first->query("SET test.failure_point = '$point:$kind'");

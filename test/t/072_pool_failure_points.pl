@@ -11,17 +11,6 @@ SETTINGS
 my $GAP = 60;    # more than all that a case claims
 my $times = 0;
 
-# Wait until a session is gone that was told to end: then the pool has what it had.
-sub leave
-{
-	my ($session) = @_;
-	my $pid = $session->pid;
-
-	$session->hang_up;
-	wait_until('it has left', sub { !kill 0, $pid });
-	return;
-}
-
 # A session that does not wait long.
 sub enter { return session($node, statement_timeout => '60s'); }
 
@@ -61,7 +50,7 @@ sub wrong_after
 	{
 		my $first = enter();
 		$first->query($case->{first} =~ s/NAME/$name/gr);
-		leave($first);
+		$first->leave;
 	}
 	my $session = enter();
 	my $other = enter();
@@ -95,7 +84,7 @@ sub wrong_after
 		push @shown, grep { /^\d+$/ } split /\n/, $out if $case->{what} =~ /draw/;
 		$session->query('RESET test.failure_point; SET statement_timeout = 60000');
 		push @shown, draw($session, $name);
-		leave($session);
+		$session->leave;
 	}
 
 	# All go on, one after the other and at once.
@@ -103,11 +92,11 @@ sub wrong_after
 	for my $s ($other, enter(), enter())
 	{
 		push @next, map { draw($s, $name) } 1 .. 5;
-		leave($s);
+		$s->leave;
 	}
 	my @at_once = (enter(), enter());
 	push @next, map { draw($_, $name) } (@at_once) x 12;
-	leave($_) for @at_once;
+	$_->leave for @at_once;
 
 	my %seen;
 	my @all = (@shown, @next);
@@ -129,20 +118,20 @@ test_failures(\&wrong_after, @cases);
 	{
 		my $first = enter();
 		$first->query(q{SELECT hilo_next_number('late')});
-		leave($first);
+		$first->leave;
 	}
 	$slow->query("SET test.failure_point = 'row read:pause'");
 	$slow->start("SELECT hilo_next_number('late')");
 	paused($node);
 	$other->query("SELECT hilo_next_number('late') FROM generate_series(1, 30)");
-	leave($other);
+	$other->leave;
 	go_on($node);
 	my $number = $slow->result;
 	like($number, qr/^3[3-9]$/, 'a session that has read an old row draws a new number');
-	leave($slow);
+	$slow->leave;
 	my $next = enter();
 	is(draw($next, 'late'), $number + 1, 'what has not been drawn is in the pool');
-	leave($next);
+	$next->leave;
 }
 
 sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$_[0]'"); }
@@ -167,7 +156,7 @@ sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo 
 	is(scalar(grep { ($_->result)[1] =~ /57014/ } @at_once), scalar @at_once, 'all are cancelled');
 	draw($_, 'burst') for $first, enter();
 	cmp_ok(highest_of('burst'), '<=', $before + 250, 'nor do those that have failed');
-	leave($_) for $first, @at_once;
+	$_->leave for $first, @at_once;
 }
 
 # A claim is large, and nobody has used what it took.  A session that claimed meanwhile is above that, and has to claim again,
@@ -189,7 +178,7 @@ foreach my $when ('under way', 'pooled')
 	is(scalar $large->result, $before + 1, "$when: that goes on");
 	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 20)");
 	cmp_ok(highest_of($when), '<=', $before + 1000 + 200, "$when: its numbers are not used up");
-	leave($_) for $large, $above;
+	$_->leave for $large, $above;
 }
 
 # A flush that takes long, as with a standby far away: a range lasts from when it can be used, and grows.
@@ -199,7 +188,7 @@ foreach my $when ('under way', 'pooled')
 	$far->query(q{SET hilo.debug_range_size = 1; SET hilo.max_range_size = 1000; SET test.failure_point = 'before flush:slow'});
 	$far->query(q{SELECT hilo_next_number('far') FROM generate_series(1, 30)});
 	cmp_ok(highest_of('far'), '>', 30, 'a range grows where a flush takes long');
-	leave($far);
+	$far->leave;
 }
 
 $node->stop;

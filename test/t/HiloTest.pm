@@ -1236,6 +1236,16 @@ sub finish
 	return ($self->{out}, $self->{err});
 }
 
+# End it, and wait until its process is gone: then the pool has what it had.
+sub leave
+{
+	my ($self) = @_;
+
+	$self->hang_up;
+	HiloTest::wait_until('a session has left', sub { !kill 0, $self->pid });
+	return;
+}
+
 # Let go of psql, whatever has become of its connection.
 sub hang_up
 {
