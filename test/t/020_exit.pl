@@ -1,6 +1,5 @@
 # Promises 4 and 6: the unused rest of a range goes into the pool when its connection ends, however that ends; and the end reads no table, waits for no lock, and writes no WAL.
 use HiloTest;
-use Time::HiRes qw(usleep);
 
 my $node = server('exit', "max_connections = 40\nmax_prepared_transactions = 5\nautovacuum = off\n", 'CREATE EXTENSION hilo', allows_streaming => 'logical');
 
@@ -20,18 +19,6 @@ sub wait_gone
 {
 	my ($pid) = @_;
 	return $node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)");
-}
-
-# True if a process is gone, and has done what it does at its end, within a time in which no lock is released.
-sub gone_soon
-{
-	my ($pid) = @_;
-	for (1 .. 100)
-	{
-		return 1 if sql("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $pid)") eq 't';
-		usleep(100_000);
-	}
-	return 0;
 }
 
 sub disconnect
@@ -211,7 +198,7 @@ is($node->safe_psql('anew', q{SELECT hilo_next_number('orders')}), 2, 'its own h
 unlike(slurp_file($node->logfile, $offset), qr/(ERROR|FATAL|PANIC|WARNING):/, 'connections ended in silence');
 
 #
-# The table is locked
+# The table is locked, and not let go of: who waited for it would not end
 #
 
 $session = drawer('locked', 1);
@@ -219,9 +206,9 @@ $other = drawer('locked2', 1);
 my $locker = session($node);
 $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
 $session->hang_up;
-ok(gone_soon($session->pid), 'a connection ends while hilo.hilo is locked');
+ok(wait_gone($session->pid), 'a connection ends while hilo.hilo is locked');
 sql('SELECT pg_terminate_backend(' . $other->pid . ')');
-ok(gone_soon($other->pid), 'a backend is terminated while hilo.hilo is locked');
+ok(wait_gone($other->pid), 'a backend is terminated while hilo.hilo is locked');
 $other->hang_up;
 is($locker->query_safe(q{SELECT mode FROM pg_locks WHERE relation = 'hilo.hilo'::regclass AND granted AND pid = pg_backend_pid()}),
 	'AccessExclusiveLock', 'it is locked still');

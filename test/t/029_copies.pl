@@ -3,11 +3,7 @@ use HiloTest;
 
 my $node = server('copies', 'autovacuum = off');
 
-sub sql
-{
-	my ($db, $query) = @_;
-	return $node->safe_psql($db, $query);
-}
+sub sql { return $node->safe_psql(@_); }
 
 # Nobody is connected, and what connections do at their end is done.
 sub wait_until_empty

@@ -72,9 +72,7 @@ my $first = server('first', "max_connections = 30\nautovacuum = off\nwal_log_hin
 	CREATE TABLE invoices (id bigserial PRIMARY KEY);
 	SELECT hilo.attach('invoices');
 }, allows_streaming => 1);
-$first->backup('base');
-my $second = PostgreSQL::Test::Cluster->new('second');
-$second->init_from_backup($first, 'base');
+my $second = standby_of($first, 'second');
 follow($second, $first);
 
 # The server stops in order, having sent all to its standby, and follows that.

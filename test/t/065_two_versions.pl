@@ -3,7 +3,6 @@
 # Takes a server of an older version, with the files to build for it: that of
 # HILO_OLDER_PG_CONFIG, or the oldest that Debian's packages have put here.
 use HiloTest;
-use Cwd;
 use File::Basename qw(dirname);
 use PostgreSQL::Test::RecursiveCopy;
 
@@ -134,7 +133,6 @@ $old->restart;
 my %looks = map { $_ => $old->safe_psql('postgres', $_) } $counters, $bindings;
 $old->stop;
 
-my $start_dir = getcwd();
 foreach my $mode ('copy', 'link', $version >= 18 ? 'swap' : ())
 {
 	my $new = make_node($version, "new_$mode");
@@ -143,17 +141,7 @@ foreach my $mode ('copy', 'link', $version >= 18 ? 'swap' : ())
 	# Two of these ways leave of the old server nothing that can be used.
 	PostgreSQL::Test::RecursiveCopy::copypath($old->data_dir, $from);
 	chmod 0700, $from;
-	chdir ${PostgreSQL::Test::Utils::tmp_check};
-	command_ok(
-		[
-			'pg_upgrade', '--no-sync', "--$mode",
-			'-d', $from, '-D', $new->data_dir,
-			'-b', $older_bindir, '-B', $bindir,
-			'-s', $new->host, '-p', $old->port, '-P', $new->port
-		],
-		"pg_upgrade --$mode from $older to $version");
-	chdir $start_dir;
-	$new->start;
+	upgrade_to($new, $old, $from, $mode);
 	like($new->safe_psql('postgres', 'SHOW server_version'), qr/^$version\D/, "$mode: a server of version $version");
 	is($new->safe_psql('postgres', $counters), $looks{$counters}, "$mode: the counters are as they were");
 	is($new->safe_psql('postgres', $bindings), $looks{$bindings}, "$mode: and so are the bindings");

@@ -103,7 +103,7 @@ sub wrong_after
 	push @wrong, "drawn: @all" if grep { !/^\d+$/ } @all;
 	push @wrong, "twice: $_ of @all" for grep { $seen{$_}++ == 1 } @all;
 	push @wrong, "a gap: @all" if grep { /^\d+$/ && $_ > $GAP + @all } @all;
-	push @wrong, 'max is behind' if grep { $_ > $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$name'") } @all;
+	push @wrong, 'max is behind' if grep { $_ > max_of($node, $name) } @all;
 	return @wrong;
 }
 
@@ -134,8 +134,6 @@ test_failures(\&wrong_after, @cases);
 	$next->leave;
 }
 
-sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$_[0]'"); }
-
 # Claims that are under way at the same time, or fail: none takes more because of the others, whose numbers nobody has used.
 {
 	my ($first, @at_once) = map { enter() } 0 .. 20;
@@ -146,16 +144,16 @@ sub highest_of { return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo 
 	draw($first, 'burst') while $first->query(q{SELECT max > coalesce((SELECT high FROM hilo.ranges WHERE collection = 'burst'), hilo_last_number('burst'))
 		FROM hilo.hilo WHERE collection = 'burst'}) eq 't';
 	$_->query(q{SET test.failure_point = 'before flush:wait'}) for @at_once;
-	my $before = highest_of('burst');
+	my $before = max_of($node, 'burst');
 	$_->start(q{SELECT hilo_next_number('burst')}) for @at_once;
 	wait_until('all have claimed', sub { $first->query(q{SELECT count(*) FROM pg_stat_activity
 		WHERE query LIKE '%burst%' AND state = 'active' AND pid <> pg_backend_pid()}) == @at_once
-		&& highest_of('burst') >= $before + @at_once });
-	cmp_ok(highest_of('burst'), '<=', $before + 200, 'claims at the same time do not add up');
+		&& max_of($node, 'burst') >= $before + @at_once });
+	cmp_ok(max_of($node, 'burst'), '<=', $before + 200, 'claims at the same time do not add up');
 	$first->query('SELECT pg_cancel_backend(' . $_->pid . ')') for @at_once;
 	is(scalar(grep { ($_->result)[1] =~ /57014/ } @at_once), scalar @at_once, 'all are cancelled');
 	draw($_, 'burst') for $first, enter();
-	cmp_ok(highest_of('burst'), '<=', $before + 250, 'nor do those that have failed');
+	cmp_ok(max_of($node, 'burst'), '<=', $before + 250, 'nor do those that have failed');
 	$_->leave for $first, @at_once;
 }
 
@@ -168,7 +166,7 @@ foreach my $when ('under way', 'pooled')
 	$above->query('SET hilo.debug_range_size = 1; SET hilo.max_range_size = 1000000');
 	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 10)");
 	draw($above, $when) while $above->query("SELECT max > hilo_last_number('$when') FROM hilo.hilo WHERE collection = '$when'") eq 't';
-	my $before = highest_of($when);
+	my $before = max_of($node, $when);
 	$large->query(q{SET hilo.debug_range_size = 1000; SET hilo.max_range_size = 1000000; SET test.failure_point = 'before flush:pause'});
 	$large->start("SELECT hilo_next_number('$when')");
 	paused($node);
@@ -177,7 +175,7 @@ foreach my $when ('under way', 'pooled')
 	go_on($node);
 	is(scalar $large->result, $before + 1, "$when: that goes on");
 	$above->query("SELECT hilo_next_number('$when') FROM generate_series(1, 20)");
-	cmp_ok(highest_of($when), '<=', $before + 1000 + 200, "$when: its numbers are not used up");
+	cmp_ok(max_of($node, $when), '<=', $before + 1000 + 200, "$when: its numbers are not used up");
 	$_->leave for $large, $above;
 }
 
@@ -187,7 +185,7 @@ foreach my $when ('under way', 'pooled')
 
 	$far->query(q{SET hilo.debug_range_size = 1; SET hilo.max_range_size = 1000; SET test.failure_point = 'before flush:slow'});
 	$far->query(q{SELECT hilo_next_number('far') FROM generate_series(1, 30)});
-	cmp_ok(highest_of('far'), '>', 30, 'a range grows where a flush takes long');
+	cmp_ok(max_of($node, 'far'), '>', 30, 'a range grows where a flush takes long');
 	$far->leave;
 }
 

@@ -6,13 +6,6 @@ my $never = hub_node('never');
 
 sub sql { my ($node, $sql) = @_; return $node->safe_psql('postgres', $sql); }
 
-# Numbers that come twice in these lists.
-sub repeats
-{
-	my %seen;
-	return join ' ', grep { $seen{$_}++ == 1 } map { split /\n/ } @_;
-}
-
 # The view's row of a counter; the server itself is ''.
 sub lease_row
 {
@@ -59,13 +52,13 @@ my @ways = (
 	q{SELECT hilo_document_id('orders', NULL)}, q{SELECT generate_series(low, high) FROM hilo_reserve('orders', 50)},
 	q{SELECT generate_series(low, high) FROM hilo.next_range('orders')}, q{SELECT generate_series(hi * 10 - 9, hi * 10) FROM hilo.next_hi('orders', 10) hi});
 my @drawn = map { my $node = $_; map { sql($node, $_) =~ s{orders/(\d+)(-\w)?}{$1}gr } @ways } ($first, $second, $hub) x 2;
-is(repeats(@drawn), '', 'every way to draw: each number once, over two members and the hub');
+is(twice(@drawn), '', 'every way to draw: each number once, over two members and the hub');
 cmp_ok(scalar(map { split /\n/ } @drawn), '>', 6 * 700, 'many were drawn');
 
 my @identities = map { sql($_, q{SELECT next_identity_for('users') FROM generate_series(1, 40)}) } ($first, $second, $hub) x 3;
-is(repeats(@identities), '', 'identities, too');
+is(twice(@identities), '', 'identities, too');
 @identities = map { my $node = $_; map { sql($node, q{INSERT INTO users SELECT next_identity_free('users/') RETURNING id}) } 1 .. 3 } $first, $second, $first;
-is(repeats(@identities), '', 'and free ones');
+is(twice(@identities), '', 'and free ones');
 is(sql($first, q{SELECT next_server_side_id('a/')}), 'a/0000000000000000001-A', 'server-side ids are counted here');
 
 sql($first, 'INSERT INTO bound SELECT generate_series(1, 100)');
@@ -81,7 +74,7 @@ sql($first, q{SELECT count(hilo_next_number('bulk')) FROM generate_series(1, 300
 cmp_ok(lease_row($first, 'bulk', 'highest'), '<', 1_100_000, 'a bulk load gets few, large leases');
 my ($errors, @outputs) = at_once(map { [ $_, q{SELECT hilo_next_number('crowd') FROM generate_series(1, 3000)} ] } ($first, $second, $hub) x 3);
 is($errors, '', 'nine sessions at once: no error');
-is(repeats(@outputs), '', 'each number once');
+is(twice(@outputs), '', 'each number once');
 is(sql($first, q{SELECT hilo_next_number('rolled')}), '1', 'a lease');
 is(sql($first, q{BEGIN; SELECT hilo_next_number('back'); ROLLBACK; SELECT hilo_next_number('back')}), "1\n2", 'a rollback gives nothing back');
 is(error_of($first, 'postgres', q{BEGIN READ ONLY; SELECT hilo_next_number('orders')}), '25006', 'read only: refused');
@@ -145,7 +138,7 @@ $never->command_ok([ 'pg_dump', '-Fp', '-f', "$PostgreSQL::Test::Utils::tmp_chec
 new_database($never, 'restored', '');
 restore_sql($never, "$PostgreSQL::Test::Utils::tmp_check/member.sql", 'restored');
 is($never->safe_psql('restored', q{SELECT hilo_next_number('orders') > 5}), 't', 'restored, it is a member, with leases of its own');
-is(repeats(map { sql($_->[0], q{SELECT 1}); $_->[0]->safe_psql($_->[1], q{SELECT hilo_next_number('orders') FROM generate_series(1, 2000)}) }
+is(twice(map { sql($_->[0], q{SELECT 1}); $_->[0]->safe_psql($_->[1], q{SELECT hilo_next_number('orders') FROM generate_series(1, 2000)}) }
 		[ $never, 'restored' ], [ $first, 'postgres' ], [ $never, 'restored' ], [ $second, 'postgres' ]), '', 'and each number comes once');
 $never->safe_psql('restored', 'DROP EXTENSION hilo_hub');
 is(($never->psql('restored', q{SELECT hilo_next_number('orders')}))[0] ? 'refused' : '', 'refused', 'without the extension it draws nothing');
@@ -219,7 +212,7 @@ $small->stop;
 sql($first, q{SELECT hilo_next_number('pool' || n) FROM generate_series(1, 1100) n});
 is(sql($hub, q{SELECT count(*) FILTER (WHERE highest >= 1024) <= 1024 AND count(*) FILTER (WHERE highest = 1) >= 76
 	FROM hilo_hub.leases WHERE collection LIKE 'pool%'}), 't', 'without room in the pool, a lease has one number');
-is(repeats(map { sql($_, q{SELECT n || ' ' || hilo_next_number('pool' || n) FROM generate_series(1, 1100) n}) } $first, $second, $first), '',
+is(twice(map { sql($_, q{SELECT n || ' ' || hilo_next_number('pool' || n) FROM generate_series(1, 1100) n}) } $first, $second, $first), '',
 	'and numbers are drawn once');
 
 #

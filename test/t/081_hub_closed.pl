@@ -5,12 +5,6 @@ use PostgreSQL::Test::RecursiveCopy;
 my $draw = q{SELECT hilo_next_number('orders') FROM generate_series(1, 3000)};
 my $draw_more = q{SELECT hilo_next_number('orders') FROM generate_series(1, 9000)};
 
-sub repeats
-{
-	my %seen;
-	return scalar grep { $seen{$_}++ == 1 } map { split /\n/ } @_;
-}
-
 # A copy of a hub's data folder, as it is now or in a backup, that starts as a server of its own.
 sub copied_node
 {
@@ -108,7 +102,7 @@ foreach my $way (sort keys %ways)
 	is($other->safe_psql('postgres', 'SELECT hilo_hub.resume()'), '2', "$way: resumed");
 	push @drawn, map { $_->safe_psql('postgres', $draw) } $member, $other, $member;
 	push @drawn, map { $_->safe_psql('postgres', q{SELECT 'new' || hilo_next_number('new')}) } $member, $other;
-	is(repeats(@drawn), 0, "$way: no number comes twice");
+	is(twice(@drawn), '', "$way: no number comes twice");
 	cmp_ok($other->safe_psql('postgres', q{INSERT INTO hilo.hilo (collection, max) VALUES ('old', 5); SELECT hilo_next_number('old')}), '>', 1000,
 		"$way: a counter that an old dump brings begins above what it may have drawn since");
 
@@ -130,7 +124,7 @@ foreach my $way (sort keys %ways)
 	my $other = $ways{'a lagging standby, promoted'}->($hub, sub { push @drawn, $missing = $hub->safe_psql('postgres', $draw) });
 	$other->safe_psql('postgres', 'SELECT hilo_hub.resume(0)');
 	push @drawn, $other->safe_psql('postgres', $draw_more);
-	my $repeats = repeats(@drawn);
+	my $repeats = split ' ', twice(@drawn);
 	cmp_ok($repeats, '>', 0, 'skip 0 and an asynchronous standby: numbers come twice');
 	cmp_ok($repeats, '<=', scalar(split /\n/, $missing), 'at most as many as it lacked');
 	$other->stop;
@@ -154,7 +148,7 @@ foreach my $way (sort keys %ways)
 	$standby->safe_psql('postgres', 'SELECT hilo_hub.resume(0)');
 	push @drawn, map { $_->safe_psql('postgres', $draw_more) } $member, $standby, $member;
 	push @drawn, map { $_->safe_psql('postgres', q{SELECT 'new' || hilo_next_number('new')}) } $member, $standby;
-	is(repeats(@drawn), 0, 'a synchronous standby, promoted and resumed without skipping any: no number comes twice');
+	is(twice(@drawn), '', 'a synchronous standby, promoted and resumed without skipping any: no number comes twice');
 	is($standby->safe_psql('postgres', q{SELECT count(*) FROM hilo_hub.leases WHERE highest > 1000000}), '0', 'and none is skipped');
 	$_->stop for $standby, $member;
 }

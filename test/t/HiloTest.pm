@@ -18,8 +18,10 @@
 #   superuser()                      the role that initdb made
 #   dump_to($file, $node, $db)       a test that dumps a database; the file
 #   restore_sql($node, $file, $db), pg_restore(...)   a test that runs a file, or has pg_restore read it
-#   upgrade($node, $mode)            the node after pg_upgrade, which copies files or links them
+#   upgrade($node, $mode), upgrade_to($new, $node, $data, $mode)
+#                                    the node after pg_upgrade, which copies files or links them
 #   maxima($node, $db), max_of($node, $collection)   counters
+#   twice(@lists)                    numbers that come twice in these lists, a line each
 #   left_behind($node)               what its log says of things that must not be
 #   block_of($page, $kind, $has)     the one block of a page that is of that kind and has that text
 #
@@ -82,7 +84,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until answers configure message_of sqlstate_of error_of outcome_of new_database dump_to restore_sql pg_restore maxima max_of superuser
-  rewrite upgrade left_behind block_of
+  rewrite upgrade upgrade_to twice left_behind block_of
   session at_once
   kill_server server_processes crash_server $BIG write_pages client_script draw_until crash_round crash_rounds mutant_server whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
@@ -273,19 +275,26 @@ sub upgrade
 {
 	my ($old, $mode) = @_;
 	my $new = PostgreSQL::Test::Cluster->new($old->name . "_$mode");
-	my $bindir = $new->config_data('--bindir');
-	my $folder = getcwd();
 
 	$new->init;
+	return upgrade_to($new, $old, $old->data_dir, $mode);
+}
+
+# The same, to a node that is given, of a data folder.
+sub upgrade_to
+{
+	my ($new, $old, $data, $mode) = @_;
+	my $folder = getcwd();
+
 	# pg_upgrade leaves files where it is started.
 	chdir $PostgreSQL::Test::Utils::tmp_check;
 	command_ok(
 		[
 			'pg_upgrade', '--no-sync',
-			'-d', $old->data_dir, '-D', $new->data_dir,
-			'-b', $bindir, '-B', $bindir,
+			'-d', $data, '-D', $new->data_dir,
+			'-b', $old->config_data('--bindir'), '-B', $new->config_data('--bindir'),
 			'-s', $new->host, '-p', $old->port, '-P', $new->port,
-			$mode eq 'link' ? '--link' : ()
+			$mode eq 'copy' ? () : "--$mode"
 		],
 		"pg_upgrade, $mode");
 	chdir $folder;
@@ -305,6 +314,12 @@ sub max_of
 {
 	my ($node, $collection) = @_;
 	return $node->safe_psql('postgres', "SELECT max FROM hilo.hilo WHERE collection = '$collection'");
+}
+
+sub twice
+{
+	my %seen;
+	return join ' ', grep { $seen{$_}++ == 1 } map { split /\n/ } @_;
 }
 
 # Lines of a server's log about what no session may do; '' if there are none.
