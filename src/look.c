@@ -96,6 +96,7 @@
 typedef struct HiloPlace
 {
 	Oid			table;
+	AttrNumber	attnum;			/* of the column */
 	Oid			index;
 	bool		is_text;		/* it is in the order of text */
 } HiloPlace;
@@ -143,6 +144,26 @@ ids_relation_changed(Oid relation)
 }
 
 /*
+ * Transaction callbacks.  What was found to be free may have been deleted by what is rolled back
+ * now, or may be, once it is prepared.
+ */
+static void
+transaction_ended(XactEvent event, void *arg)
+{
+	if (event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE)
+		return;
+	foreach_ptr(HiloIds, ids, all_ids)
+		hilo_ids_close_window(ids);
+}
+
+static void
+subtransaction_ended(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		transaction_ended(XACT_EVENT_ABORT, arg);
+}
+
+/*
  * There is one of these for each sequence that is drawn from, and for each collection that
  * has bindings.  The callback comes with the first, so a session that looks nowhere does not pay for
  * messages.
@@ -159,6 +180,8 @@ hilo_ids_create(void)
 	if (!is_registered)
 	{
 		hilo_on_relation_change(ids_relation_changed);
+		RegisterXactCallback(transaction_ended, NULL);
+		RegisterSubXactCallback(subtransaction_ended, NULL);
 		is_registered = true;
 	}
 	ids->context = context;
@@ -274,37 +297,48 @@ note_locked(HiloIds *ids, Oid table)
 }
 
 /*
- * Find the index of one table that can be looked into, if there is one.  All indexes are
- * noted, not only that one: a message about another one may say that it is valid now.
+ * Find the index of a place, whose table is open, that can be looked into.  Returns false if there
+ * is none.  All indexes are noted, not only that one: a message about another one may say that it
+ * is valid now.
  */
-static void
-find_place(HiloIds *ids, Relation table, AttrNumber attnum)
+static bool
+find_index(HiloIds *ids, HiloPlace *place, Relation table)
 {
-	HiloPlace  *place = palloc0(sizeof(HiloPlace));
 	bool		is_locked = false;
 
-	place->table = RelationGetRelid(table);
+	place->index = InvalidOid;
 	foreach_oid(oid, RelationGetIndexList(table))
 	{
 		Relation	index = open_if_free(oid);
 
-		ids->relations = lappend_oid(ids->relations, oid);
+		ids->relations = list_append_unique_oid(ids->relations, oid);
 		if (index == NULL)
 		{
 			is_locked = true;
 			continue;
 		}
-		if (!OidIsValid(place->index) && index_answers(index, attnum, &place->is_text))
+		if (!OidIsValid(place->index) && index_answers(index, place->attnum, &place->is_text))
 			place->index = oid;
 		relation_close(index, AccessShareLock);
 	}
-	if (!OidIsValid(place->index))
-	{
-		if (is_locked)
-			note_locked(ids, place->table);
-		ids->without_index = place->table;
+	if (OidIsValid(place->index))
+		return true;
+	if (is_locked)
+		note_locked(ids, place->table);
+	ids->without_index = place->table;
+	return false;
+}
+
+/* Add the place of a column in one table, if there is an index. */
+static void
+find_place(HiloIds *ids, Relation table, AttrNumber attnum)
+{
+	HiloPlace  *place = palloc0(sizeof(HiloPlace));
+
+	place->table = RelationGetRelid(table);
+	place->attnum = attnum;
+	if (!find_index(ids, place, table))
 		return;
-	}
 	ids->holds_text = ids->holds_text || place->is_text;
 	ids->places = lappend(ids->places, place);
 }
@@ -779,27 +813,44 @@ search_texts(const HiloIds *ids, Relation table, Relation index, int64 low, int6
 }
 
 /*
- * Find the lowest id from low to high in a place.  Returns false if there is none; *id may have
- * changed then.  If the place cannot be looked into, all places count as out of date.
+ * Open the index of a place, whose table is open; NULL: there is none that is not locked.
  *
  * Since the place was found, the index may have been dropped, or REINDEX CONCURRENTLY may have put
- * another one in its stead, of which the message arrives only now, with the lock.
+ * another one in its stead, of which the message arrives only now, with the lock.  Then that one is
+ * taken, because a number that was not looked at would count as free.
+ */
+static Relation
+open_index(HiloIds *ids, HiloPlace *place, Relation table)
+{
+	Relation	index = open_if_free(place->index);
+	MemoryContext old;
+
+	if (index != NULL && index->rd_rel->relkind == RELKIND_INDEX &&
+		index->rd_index->indrelid == place->table && index->rd_index->indisvalid)
+		return index;
+	ids->is_current = false;
+	if (index != NULL)
+		relation_close(index, AccessShareLock);
+	old = MemoryContextSwitchTo(ids->context);
+	index = find_index(ids, place, table) ? open_if_free(place->index) : NULL;
+	MemoryContextSwitchTo(old);
+	return index;
+}
+
+/*
+ * Find the lowest id from low to high in a place.  Returns false if there is none; *id may have
+ * changed then.  If the place cannot be looked into, all places count as out of date.
  */
 static bool
-look_into(HiloIds *ids, const HiloPlace *place, int64 low, int64 high, int64 *id)
+look_into(HiloIds *ids, HiloPlace *place, int64 low, int64 high, int64 *id)
 {
 	Relation	table = open_if_free(place->table);
-	Relation	index = NULL;
+	Relation	index = table == NULL ? NULL : open_index(ids, place, table);
 	bool		found = false;
 
-	if (table != NULL)
-		index = open_if_free(place->index);
-	if (index == NULL)
+	if (table == NULL)
 		note_locked(ids, place->table);
-
-	if (index == NULL || index->rd_rel->relkind != RELKIND_INDEX ||
-		index->rd_index->indrelid != place->table || !index->rd_index->indisvalid ||
-		is_being_built(index))
+	if (index == NULL || is_being_built(index))
 		ids->is_current = false;
 	else if (place->is_text)
 		found = search_texts(ids, table, index, low, high, id);
@@ -911,8 +962,8 @@ hilo_end_of_ids(Oid relation, AttrNumber attnum, int64 low, int64 high, bool hig
 
 /*
  * True if the command is the one that looked last.  The statement alone does not tell: a function
- * can insert an id by hand between two draws of one statement, and each of its commands has an id
- * of its own within the transaction.
+ * can insert an id by hand between two draws of one statement.  A command that follows one which
+ * has written has another id within the transaction; others in one statement count as one.
  */
 static bool
 is_same_command(const HiloWindow *window)

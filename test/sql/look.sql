@@ -414,6 +414,31 @@ SELECT count(*) FROM (SELECT CASE g WHEN 9 THEN set_config('hilo.server_prefix',
 	FROM generate_series(1, 20) g) d JOIN bytes USING (id);
 RESET hilo.server_prefix;
 
+-- What was free because this transaction had deleted it is looked at again when that is rolled back, in part or, with many partitions, as a whole.
+CREATE TABLE deleted (id bigserial PRIMARY KEY, x int);
+INSERT INTO deleted SELECT g, 0 FROM generate_series(7, 20) g;
+SELECT hilo.attach('deleted');
+DO $$
+BEGIN
+	BEGIN
+		DELETE FROM deleted;
+		PERFORM hilo.nextval('deleted_id_seq') FROM generate_series(1, 6);
+		RAISE EXCEPTION 'back';
+	EXCEPTION WHEN raise_exception THEN
+		INSERT INTO deleted (x) VALUES (1);
+	END;
+END
+$$;
+CREATE TABLE deleted_parts (id bigserial PRIMARY KEY, x int) PARTITION BY HASH (id);
+SELECT format('CREATE TABLE deleted_%s PARTITION OF deleted_parts FOR VALUES WITH (MODULUS 6, REMAINDER %s)', i, i) FROM generate_series(0, 5) i \gexec
+INSERT INTO deleted_parts SELECT g, 0 FROM generate_series(7, 20) g;
+SELECT hilo.attach('deleted_parts');
+BEGIN;
+DELETE FROM deleted_parts;
+SELECT count(hilo.nextval('deleted_parts_id_seq')) FROM generate_series(1, 6);
+ROLLBACK;
+INSERT INTO deleted_parts (x) VALUES (1);
+SELECT (SELECT max(id) FROM deleted WHERE x = 1) AS part, max(id) AS whole FROM deleted_parts WHERE x = 1;
 -- The trigger takes ids as they are beside those that it draws, in one command.
 CREATE TABLE mixed (id text PRIMARY KEY);
 SELECT hilo.bind('mixed', 'mixed', 'id');

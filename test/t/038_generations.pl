@@ -180,6 +180,31 @@ foreach my $draw (q{hilo.nextval('drawn')}, q{hilo_next_number('drawn')})
 }
 
 #
+# An index that REINDEX CONCURRENTLY replaces while a session looks into it
+#
+
+{
+	my ($first, $reindexer, $holder) = map { session($node) } 1 .. 3;
+
+	$holder->query(q{CREATE TABLE replaced (id bigint PRIMARY KEY); INSERT INTO replaced SELECT generate_series(1, 1000)});
+	$holder->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+	$reindexer->start('REINDEX INDEX CONCURRENTLY replaced_pkey');
+	$reindexer->waits_for($node, 'Lock');
+	unlink "$dir/here", "$dir/go";
+	$first->query("SET test.failure_point = 'looked:wait'");
+	$first->start(q{SELECT next_identity_free('replaced')});
+	wait_until('a session is looking', sub { -e "$dir/here" });
+	$holder->query('COMMIT');
+	wait_until('the index is replaced', sub {
+		$holder->query(q{SELECT count(*) FROM pg_index WHERE indrelid = 'replaced'::regclass AND indisvalid AND indexrelid::regclass::text = 'replaced_pkey'}) == 1
+		  && $holder->query(q{SELECT count(*) FROM pg_index WHERE indrelid = 'replaced'::regclass AND NOT indisvalid}) == 1 });
+	append_to_file("$dir/go", '');
+	is(($first->result)[0], 'replaced/1001', 'an index that is replaced during a search is looked into as the new one');
+	$reindexer->result;
+	$_->finish foreach $first, $reindexer, $holder;
+}
+
+#
 # A lock on the bindings concerns only sessions that have to read them: new ones, and others
 # once any change was announced, because there is one generation for all
 #

@@ -397,7 +397,7 @@ mutant() {
             about="an index that is not valid is looked into"
             replace look.c '		form->indisvalid && form->indisready &&
 ' ''
-            replace look.c ' || !index->rd_index->indisvalid ||' ' ||'
+            replace look.c ' && index->rd_index->indisvalid)' ')'
             look() { sql sql/look.sql '^[-+]'; } ;;
         look-empty)
             about="an index that has no blocks yet is looked into"
