@@ -88,17 +88,17 @@ COMMENT ON COLUMN hilo.hilo.epoch IS 'random number; a new one ends all earlier 
 COMMENT ON COLUMN hilo.hilo.home IS 'table and database of the last change';
 COMMENT ON COLUMN hilo.hilo.claimed_at IS 'time of the newest claim; -infinity: none yet';
 COMMENT ON COLUMN hilo.hilo.claim_rate IS 'numbers claimed, those of an hour ago counted 1/e';
-COMMENT ON COLUMN hilo.hilo.hub IS 'in row |: the hub that counts; 0: this server';
+COMMENT ON COLUMN hilo.hilo.hub IS 'in row |: random number of the hub; 0: none';
 COMMENT ON COLUMN hilo.hilo.opening IS 'in row |: how often the hub was opened';
 COMMENT ON COLUMN hilo.hilo.opening_id IS 'in row |: random number of that opening';
 COMMENT ON COLUMN hilo.hilo.floor IS 'in row |: max of a new counter';
 COMMENT ON COLUMN hilo.hilo.ahead IS 'numbers above max that the WAL covers';
-COMMENT ON COLUMN hilo.hilo.logged_at IS 'LSN of the page as long as it covers them';
-COMMENT ON COLUMN hilo.hilo.logged_in IS 'storage in which it covers them';
+COMMENT ON COLUMN hilo.hilo.logged_at IS 'LSN of the record that covers them, if it is the page''s';
+COMMENT ON COLUMN hilo.hilo.logged_in IS 'relfilenode of the table at that record';
 COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range; 0: one number';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'largest range; 0: the setting';
 COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 has a tag, 4 shared, 8 hub';
-COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag; in row |, what hilo_hub notes';
+COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag; in row |, a member''s server or the hub''s place';
 COMMENT ON COLUMN hilo.hilo.separator IS 'own separator; empty: the setting';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
@@ -548,6 +548,10 @@ CREATE VIEW hilo.columns AS
                     ON o.oid = i.indclass[0] AND o.opcfamily IN ('1976', '1994', '2095'))
                 ON i.indrelid = c.oid AND i.indkey[0] = a.attnum
                     AND i.indisvalid AND i.indisready AND i.indpred IS NULL
+                    AND NOT EXISTS (
+                        SELECT
+                        FROM pg_catalog.pg_collation l
+                        WHERE l.oid = i.indcollation[0] AND NOT l.collisdeterministic)
         GROUP BY p.root, p.column_name
     )
     SELECT u.relation::regclass AS relation, u.column_name, u.counter, u.draws, n.number,
@@ -577,9 +581,9 @@ COMMENT ON COLUMN hilo.columns.column_name IS 'column that draws, or is bound';
 COMMENT ON COLUMN hilo.columns.counter IS 'sequence that it draws from, or its collection';
 COMMENT ON COLUMN hilo.columns.draws IS
     'nextval, hilo.nextval, identity or bound; setting: hilo.nextval because of hilo.sequences';
-COMMENT ON COLUMN hilo.columns.number IS 'highest number so far; null: none, or not yours to read';
+COMMENT ON COLUMN hilo.columns.number IS 'number it is at; null: none, or not yours to read';
 COMMENT ON COLUMN hilo.columns.last_number IS 'last number of the counter that fits the column';
-COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers up to the last one, from 0 to 1';
+COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers up to the last one; above 1: none fits';
 COMMENT ON COLUMN hilo.columns.index IS 'index in which hilo looks for ids; null: it does not look';
 COMMENT ON COLUMN hilo.columns.why_none IS 'why hilo does not look, or not in the whole table';
 
@@ -722,7 +726,7 @@ COMMENT ON COLUMN hilo.status.share_used IS 'max divided by max_value';
 COMMENT ON COLUMN hilo.status.last_claim IS 'time of the newest claim; null: none yet';
 COMMENT ON COLUMN hilo.status.numbers_per_hour IS 'numbers claimed an hour, by the last hours';
 COMMENT ON COLUMN hilo.status.time_left IS 'time until they are used up; null: over 10,000 years';
-COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: hilo.debug_range_size applies';
+COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: ranges begin with one number';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag; null: hilo.node_tag applies';
 COMMENT ON COLUMN hilo.status.separator IS 'separator; null: hilo.identity_parts_separator';

@@ -33,7 +33,7 @@ CREATE FUNCTION hilo_hub.lease(
     LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'hilo_hub_lease';
 COMMENT ON FUNCTION hilo_hub.lease(text, bigint, bigint, bigint) IS
-    'for members: claim about count numbers of a collection or identity (companies|); '
+    'for members: claim at most count numbers of a collection or identity (companies|); '
     'with a collection that is null, only say which hub this is';
 
 --
@@ -78,9 +78,10 @@ CREATE VIEW hilo_hub.leases AS
 COMMENT ON VIEW hilo_hub.leases IS
     'what this server is to others, in a row without a collection; and its shared counters';
 COMMENT ON COLUMN hilo_hub.leases.collection IS 'collection, or identity (companies|)';
-COMMENT ON COLUMN hilo_hub.leases.highest IS 'highest number leased here, or by this hub';
+COMMENT ON COLUMN hilo_hub.leases.highest IS
+    'of a member, the end of its last lease; of a hub, the highest number claimed';
 COMMENT ON COLUMN hilo_hub.leases.numbers_left IS 'numbers that no session of this server holds';
-COMMENT ON COLUMN hilo_hub.leases.last_error IS 'why this member got no lease; null: it did';
+COMMENT ON COLUMN hilo_hub.leases.last_error IS 'why the last lease failed; null: it did not';
 COMMENT ON COLUMN hilo_hub.leases.error_at IS 'when that was';
 COMMENT ON COLUMN hilo_hub.leases.opening IS 'how often the hub was opened, as far as known here';
 COMMENT ON COLUMN hilo_hub.leases.state IS 'what the server is; of a closed hub, why';
@@ -88,23 +89,22 @@ COMMENT ON COLUMN hilo_hub.leases.state IS 'what the server is; of a closed hub,
 --
 -- Privileges
 --
--- Also what default privileges have given.
+-- Neither PUBLIC nor a role that has default privileges on what a superuser creates.
 DO $$
 DECLARE
-    grantee text;
+    others text := (
+        SELECT pg_catalog.string_agg(pg_catalog.quote_ident(r.rolname), ', ')
+        FROM pg_catalog.pg_roles r, pg_catalog.pg_default_acl d,
+            pg_catalog.aclexplode(d.defaclacl) a
+        WHERE r.oid = a.grantee AND r.rolname <> CURRENT_USER);
 BEGIN
-    FOR grantee IN
-        SELECT DISTINCT pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee))
-        FROM pg_catalog.pg_proc p, pg_catalog.aclexplode(p.proacl) a
-        WHERE p.pronamespace = 'hilo_hub'::pg_catalog.regnamespace
-            AND a.grantee <> p.proowner AND a.grantee <> '0'::oid
-    LOOP
-        EXECUTE 'REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hilo_hub FROM ' || grantee;
-        EXECUTE 'REVOKE ALL ON hilo_hub.leases FROM ' || grantee;
-    END LOOP;
+    EXECUTE pg_catalog.format('
+        REVOKE ALL ON SCHEMA hilo_hub FROM %1$s;
+        REVOKE ALL ON ALL ROUTINES IN SCHEMA hilo_hub FROM %1$s;
+        REVOKE ALL ON hilo_hub.leases FROM %1$s',
+        pg_catalog.concat_ws(', ', 'PUBLIC', others));
 END
 $$;
-REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hilo_hub FROM PUBLIC;
 GRANT USAGE ON SCHEMA hilo_hub TO PUBLIC;
 GRANT EXECUTE ON FUNCTION hilo_hub._leases() TO pg_monitor, pg_database_owner;
 GRANT EXECUTE ON FUNCTION

@@ -419,7 +419,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
  * A counter that is not here yet is created with all that the other row says but its epoch and
  * what was logged ahead; but not below the floor of new counters.  Of one that is here only max
  * goes up, because its options are those of this server.  A dropped counter of the other database
- * leaves this one alone.
+ * leaves this one alone.  One that is shared on either side is shared: others draw from it, too.
  *
  * The new epoch is needed even if max stays the same: what is left of the ranges here may
  * lie below the other max, and may have been used there.
@@ -429,20 +429,20 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 {
 	HiloRowChange change;
 	HiloRow    *row = &change.row;
+	HiloRow		here;
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
+	here = *row;
 	if (change.created || (row->flags & HILO_ROW_DROPPED))
 	{
-		HiloRow		here = *row;
-
 		*row = *other;
 		row->epoch = here.epoch;
-		row->flags |= here.flags & HILO_ROW_SHARED;
 		row->ahead = 0;
 		row->max = row->flags & HILO_ROW_DROPPED ? here.max : Max(here.max, other->max);
 	}
 	else if (!(other->flags & HILO_ROW_DROPPED))
 		row->max = Max(row->max, other->max);
+	row->flags |= (here.flags | other->flags) & HILO_ROW_SHARED;
 	row->max_value = Max(row->max_value, row->max);
 	hilo_row_end_claims(row);
 	finish_new_epoch(&change);

@@ -119,9 +119,10 @@ merge_counter(TriggerData *trigdata, const char *name)
 
 	/*
 	 * With whose password this server connects to another, the owner of the
-	 * server decides.
+	 * server decides.  A hub that comes with a dump is closed even in the
+	 * place where it was opened: its counters are older.
 	 */
-	if (hilo_is_server_side(name) && !superuser())
+	if (hilo_is_server_side(name) && (!superuser() || (other.flags & HILO_ROW_HUB)))
 		memset(&other.node_tag, 0, sizeof(other.node_tag));
 	hilo_counter_merge(&ref, &other);
 	hilo_pool_forget(name);

@@ -274,8 +274,8 @@ search_free(HiloIdentity *identity, const HiloDocuments *documents, int64 last, 
 		ereport(ERROR,
 				(errcode(ERRCODE_SEQUENCE_GENERATOR_LIMIT_EXCEEDED),
 				 errmsg("no free number was found for identity \"%s\"", identity->name),
-				 errdetail("Of the numbers from " INT64_FORMAT " up to the limit " INT64_FORMAT ", %d were looked up.",
-						   last + 1, row.max_value, *tries - before)));
+				 errdetail("Of the numbers above " INT64_FORMAT ", up to the limit " INT64_FORMAT ", %d were looked up.",
+						   last, row.max_value, *tries - before)));
 	if (OidIsValid(documents->table))
 		check_may_jump(identity->name, documents, last, number);
 	return number;

@@ -4,7 +4,7 @@
  *	  The functions of this library that the library of the extension hilo_hub calls.
  *
  * Neither library is linked against the other, so each can be loaded where the other one is
- * missing, and be replaced by a newer one.  hilo_hub asks for this table when it is loaded.
+ * missing.  hilo_hub asks for this table when it is loaded.
  *
  *-------------------------------------------------------------------------
  */

@@ -79,6 +79,12 @@ const HiloCore *core;
 /* The only foreign-data wrapper whose servers are used: it checks their options. */
 #define WRAPPER		"postgres_fdw"
 
+/* The most numbers of a lease: no member asks for more.  One mistake must not end a counter. */
+#define MOST_LEASED	(2 * (int64) INT_MAX)
+
+/* The most numbers that a call of resume() skips, for the same reason. */
+#define MOST_SKIPPED	(INT64CONST(1) << 48)
+
 /*
  * The library hilo is loaded first, if it is not yet, and hands out its table of functions.
  * Neither library is linked against the other; see wing.h.
@@ -212,10 +218,10 @@ hilo_hub_lease(PG_FUNCTION_ARGS)
 		HiloWanted	wanted = {.size = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),.alignment = 1};
 
 		(void) core->check_row_name(name, NULL);
-		if (wanted.size < 1)
+		if (wanted.size < 1 || wanted.size > MOST_LEASED)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("count must be between 1 and " INT64_FORMAT, PG_INT64_MAX)));
+					 errmsg("count must be between 1 and " INT64_FORMAT, MOST_LEASED)));
 		core->counter_claim(&ref, NULL, &wanted, &row, &claim);
 	}
 	HILO_FAILURE_POINT("leased");
@@ -283,10 +289,10 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	if (hub_role(&own) == HUB_MEMBER)
 		refuse("this server is a member of another hub",
 			   "To count for itself again, it has to leave with SELECT hilo_hub.leave().");
-	if (!PG_ARGISNULL(0) && PG_GETARG_INT64(0) < 0)
+	if (!PG_ARGISNULL(0) && (PG_GETARG_INT64(0) < 0 || PG_GETARG_INT64(0) > MOST_SKIPPED))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("skip must not be negative")));
+				 errmsg("skip must be between 0 and " INT64_FORMAT, MOST_SKIPPED)));
 	if (PG_ARGISNULL(0) && hub_role(&own) == HUB_ITSELF && strcmp(HUB_NOTED(&own), place) == 0)
 	{
 		ereport(NOTICE, (errmsg("this hub is open already")));
@@ -414,16 +420,17 @@ hilo_hub_join(PG_FUNCTION_ARGS)
 
 	/*
 	 * Only now, because another session may have heard of a later opening
-	 * meanwhile.
+	 * meanwhile, or made this server the hub.
 	 */
 	hub_change_own_row(&change);
-	if (answer.hub == change.row.hub &&
-		(answer.opening < change.row.opening ||
-		 (answer.opening == change.row.opening && answer.opening_id != change.row.opening_id)))
+	if (hub_role(&change.row) == HUB_ITSELF ||
+		(answer.hub == change.row.hub &&
+		 (answer.opening < change.row.opening ||
+		  (answer.opening == change.row.opening && answer.opening_id != change.row.opening_id))))
 	{
 		core->row_abandon(&change);
 		refuse("another server is known as the hub",
-			   "If that one is stopped, run SELECT hilo_hub.resume(0) on the one that answered.");
+			   "If that one is stopped, run SELECT hilo_hub.resume(SKIP) on the one that answered, to skip what the other may have leased.");
 	}
 	change.row.flags |= HILO_ROW_SHARED;
 	change.row.floor = 0;

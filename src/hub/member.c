@@ -13,7 +13,8 @@
  * 2. It asks the hub for a range (client.c).  No lock on any row or page is held meanwhile.  The
  *	  hub has claimed the range, and flushed that, before it answers.
  * 3. note_opening() compares who answered with what this member knows of its hub.  A later
- *	  opening is noted; an earlier one is refused, now and for ever.
+ *	  opening is noted; an earlier one is refused until hilo_hub.leave()
+ *	  forgets what is known.
  * 4. take_in() makes the end of the range max of the counter's row here, as if this server
  *	  had claimed it.  It refuses a range that is not above max, because those numbers were
  *	  drawn here already.
@@ -55,7 +56,7 @@
  * How long sessions that have numbers do not ask after an attempt, in milliseconds: otherwise,
  * while the hub is away, each draw would take as long as a connection that fails.
  */
-#define PAUSE			1000
+#define PAUSE			30000
 
 /*
  * The lowest number of a lease may be this far above max, or this share of what is left: a hub
@@ -136,7 +137,7 @@ note_opening(const HubAnswer *answer, HubFailure *failure)
 	else if (answer->opening < own->opening)
 		problem = "the server that answered is not the hub any more: a later one is known";
 	else if (answer->opening == own->opening && answer->opening_id != own->opening_id)
-		problem = "two servers were opened as the hub: stop one of them, and run SELECT hilo_hub.resume(0) on the other";
+		problem = "two servers were opened as the hub: stop one, and run SELECT hilo_hub.resume(SKIP) on the other, to skip what the first may have leased";
 	if (problem == NULL && answer->opening > own->opening)
 	{
 		own->opening = answer->opening;
@@ -178,12 +179,12 @@ check_lease(const HiloRow *row, const HubAnswer *answer, const char *name, HubFa
 						"the hub has passed the limit " INT64_FORMAT, row->max_value);
 	if (answer->low <= row->max)
 		return hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-						"numbers up to " INT64_FORMAT " were drawn here; on the hub, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
-						row->max, quote_literal_cstr(name), row->max);
+						"on the hub, run SELECT hilo.seed(%s, " INT64_FORMAT "): numbers up to it were drawn here",
+						quote_literal_cstr(name), row->max);
 	if (answer->low - row->max > Max(FARTHEST_JUMP, (row->max_value - row->max) / JUMP_SHARE))
 		return hub_fail(failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-						"the hub is at " INT64_FORMAT ", far above; if that is right, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
-						answer->low, quote_literal_cstr(name), answer->low - 1);
+						"the hub is far above; if that is right, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
+						quote_literal_cstr(name), answer->low - 1);
 	return true;
 }
 
@@ -296,8 +297,8 @@ cut_lease(const char *name, const HiloWanted *wanted, const HiloClaim *piece, Hi
 		core->pool_put(name, piece);
 		if (wanted->above >= piece->range.high)
 			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-							"numbers up to " INT64_FORMAT " are taken here; on the hub, run SELECT hilo.seed(%s, " INT64_FORMAT ")",
-							wanted->above, quote_literal_cstr(name), wanted->above);
+							"on the hub, run SELECT hilo.seed(%s, " INT64_FORMAT "): numbers up to it are taken here",
+							quote_literal_cstr(name), wanted->above);
 		else
 			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 							"the hub gave " INT64_FORMAT " to " INT64_FORMAT ", too few for the block",
@@ -324,7 +325,7 @@ static void
 claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
 			   HiloClaim *claim)
 {
-	TimestampTz began = GetCurrentTimestamp();
+	TimestampTz failed_before = core->pool_last_note(ref->name).at;
 	HubFailure	failure;
 	HiloClaim	piece;
 	LOCKTAG		tag;
@@ -335,7 +336,7 @@ claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, Hi
 		HiloPoolNote note = core->pool_last_note(ref->name);
 		int64		count = wanted->size;
 
-		if (note.at > began)
+		if (note.at != 0 && note.at != failed_before)
 		{
 			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", note.failure);
 			report_failure(ref->name, &failure);

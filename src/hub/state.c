@@ -124,7 +124,7 @@ hub_require_open(const HiloRow *own)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("this hub is closed"),
-			 errdetail("It was opened as \"%s\", and is \"%s\" (timeline/inode/change time): another server may have gone on counting.",
+			 errdetail("It was opened as \"%s\", and is \"%s\" (timeline/inodes/change time): another server may have gone on counting.",
 					   HUB_NOTED(own), place),
 			 errhint("If no other server is the hub, run SELECT hilo_hub.resume().")));
 }

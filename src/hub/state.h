@@ -32,8 +32,8 @@ extern HubRole hub_role(const HiloRow *own);
 extern void hub_change_own_row(HiloRowChange *change);
 
 /*
- * The place in which this database is: the timeline, the inode of its file PG_VERSION, and when
- * that was changed.  A promoted standby, a restored backup, a copied folder and a copied
+ * The place in which this database is: the timeline, the inodes of its file PG_VERSION and of
+ * pg_control, and when the first was changed.  A promoted standby, a restored backup, a copied folder and a copied
  * database are in another place than the hub that was opened.  Palloc'd.
  */
 extern char *hub_place(void);

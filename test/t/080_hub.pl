@@ -182,8 +182,9 @@ is(error_of($never, 'written', qq{INSERT INTO hilo.hilo (collection, $_) VALUES 
 is(error_of($never, 'written', q{SELECT hilo_next_number('orders')}), '55000', 'such a member draws nothing');
 new_database($never, 'early', q{CREATE SCHEMA hilo_hub});
 is(error_of($never, 'early', q{CREATE EXTENSION hilo_hub CASCADE}), '42P06', 'a schema that is there could hold functions that answer members');
-new_database($never, 'defaults', q{CREATE ROLE lucky; ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO lucky; CREATE EXTENSION hilo_hub CASCADE});
+new_database($never, 'defaults', q{CREATE ROLE lucky; ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO lucky; ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO lucky; CREATE EXTENSION hilo_hub CASCADE});
 is(error_of($never, 'defaults', "SET ROLE lucky; SELECT hilo_hub.$_"), '42501', "default privileges give no right to $_") for 'resume()', 'leave()', "lease('a', 1, 1, 1)";
+is(error_of($never, 'defaults', 'SET ROLE lucky; CREATE FUNCTION hilo_hub.resume(int) RETURNS int LANGUAGE sql RETURN 1'), '42501', 'nor to put functions beside them');
 is(error_of($never, 'postgres', q{SET ROLE owner; SELECT hilo_hub.join('theirs')}), '', 'with the password it joins');
 is(error_of($never, 'postgres', q{SELECT hilo_next_number('orders')}), '', 'and the server draws');
 rewrite($hba, sub { s/^/local all leaser trust\n/ });

@@ -188,6 +188,28 @@ foreach my $way (sort keys %ways)
 }
 
 #
+# Rows of a dump that meet counters that are here already, and those of the hub itself
+#
+{
+	my $next = q{SELECT hilo_next_number('a')};
+	my $hub = open_hub('dumped_hub');
+	my $member = member_node('dumped', "hilo_hub.timeout = 3s\n", $hub);
+	$_->safe_psql('postgres', $next) foreach $member, $hub;
+	foreach my $from ($member, $hub)
+	{
+		my $rows = $from->basedir . '/rows';
+		my $name = $from->name;
+
+		$from->safe_psql('postgres', "COPY hilo.hilo TO '$rows'");
+		new_database($from, 'used', "CREATE EXTENSION hilo_hub CASCADE; $next; COPY hilo.hilo FROM '$rows'");
+		like(error_of($from, 'used', $next), qr/^(?:55000|42704)$/, "$name: a counter that the dump shares is shared, though it was here before");
+		$from->safe_psql('postgres', "DROP EXTENSION hilo CASCADE; CREATE EXTENSION hilo_hub CASCADE; COPY hilo.hilo FROM '$rows'");
+	}
+	is(error_of($hub, 'postgres', $next), '55000', 'a hub that comes back with a dump is closed, even in its place');
+	$_->stop for $hub, $member;
+}
+
+#
 # An answer that comes late: the opening that it is of was overtaken while a session took it in
 #
 {
