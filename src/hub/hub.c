@@ -79,11 +79,11 @@ const HiloCore *core;
 /* The only foreign-data wrapper whose servers are used: it checks their options. */
 #define WRAPPER		"postgres_fdw"
 
-/* The most numbers of a lease: no member asks for more.  One mistake must not end a counter. */
-#define MOST_LEASED	(2 * (int64) INT_MAX)
-
-/* The most numbers that a call of resume() skips, for the same reason. */
-#define MOST_SKIPPED	(INT64CONST(1) << 48)
+/*
+ * The most numbers that one call may lease, or skip, so that one mistake does not end a counter.  No
+ * member asks for more.
+ */
+#define MOST_AT_ONCE	(2 * (int64) INT_MAX)
 
 /*
  * The library hilo is loaded first, if it is not yet, and hands out its table of functions.
@@ -218,10 +218,10 @@ hilo_hub_lease(PG_FUNCTION_ARGS)
 		HiloWanted	wanted = {.size = PG_ARGISNULL(1) ? 0 : PG_GETARG_INT64(1),.alignment = 1};
 
 		(void) core->check_row_name(name, NULL);
-		if (wanted.size < 1 || wanted.size > MOST_LEASED)
+		if (wanted.size < 1 || wanted.size > MOST_AT_ONCE)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("count must be between 1 and " INT64_FORMAT, MOST_LEASED)));
+					 errmsg("count must be between 1 and " INT64_FORMAT, MOST_AT_ONCE)));
 		core->counter_claim(&ref, NULL, &wanted, &row, &claim);
 	}
 	HILO_FAILURE_POINT("leased");
@@ -289,10 +289,10 @@ hilo_hub_resume(PG_FUNCTION_ARGS)
 	if (hub_role(&own) == HUB_MEMBER)
 		refuse("this server is a member of another hub",
 			   "To count for itself again, it has to leave with SELECT hilo_hub.leave().");
-	if (!PG_ARGISNULL(0) && (PG_GETARG_INT64(0) < 0 || PG_GETARG_INT64(0) > MOST_SKIPPED))
+	if (!PG_ARGISNULL(0) && (PG_GETARG_INT64(0) < 0 || PG_GETARG_INT64(0) > MOST_AT_ONCE))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("skip must be between 0 and " INT64_FORMAT, MOST_SKIPPED)));
+				 errmsg("skip must be between 0 and " INT64_FORMAT, MOST_AT_ONCE)));
 	if (PG_ARGISNULL(0) && hub_role(&own) == HUB_ITSELF && strcmp(HUB_NOTED(&own), place) == 0)
 	{
 		ereport(NOTICE, (errmsg("this hub is open already")));
@@ -538,15 +538,13 @@ hilo_hub_leases(PG_FUNCTION_ARGS)
 	Datum		state = CStringGetTextDatum(state_of(&own));
 	Datum		server[7] = {0};
 	bool		server_nulls[7] = {true, true, true, true, true, false, false};
-	ListCell   *cell;
 
 	hilo_init_materialized(fcinfo);
 	server[5] = Int64GetDatum(own.opening);
 	server[6] = state;
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, server, server_nulls);
-	foreach(cell, core->row_list())
+	foreach_ptr(const HiloNamedRow, named, core->row_list())
 	{
-		const HiloNamedRow *named = lfirst(cell);
 		HiloPoolNote note = core->pool_last_note(named->name);
 		Datum		values[] = {
 			CStringGetTextDatum(named->name),
