@@ -56,7 +56,7 @@ CREATE FUNCTION hilo_hub.keep_local(collection text) RETURNS void
     LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
     AS 'MODULE_PATHNAME', 'hilo_hub_keep_local';
 COMMENT ON FUNCTION hilo_hub.keep_local(text) IS
-    'count a collection or identity (companies|) here, not on the hub, until the next join';
+    'count a collection or identity (companies|) here, not on the hub, until a join or restore';
 
 --
 -- View

@@ -339,7 +339,7 @@ hilo_counter_give_back(HiloRowRef *ref, const HiloClaim *rest)
 
 /*
  * A seed begins a new epoch even if max stays, because sessions must throw away ranges below the
- * value.  A statement that is running may still use its range up.
+ * value.  A transaction that is under way may still use its range up, as long as it only draws.
  */
 int64
 hilo_counter_seed(HiloRowRef *ref, int64 value, bool force)
@@ -420,6 +420,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
  * what was logged ahead; but not below the floor of new counters.  Of one that is here only max
  * goes up, because its options are those of this server.  A dropped counter of the other database
  * leaves this one alone.  One that is shared on either side is shared: others draw from it, too.
+ * What the row of server-side ids says of hubs goes with that.
  *
  * The new epoch is needed even if max stays the same: what is left of the ranges here may
  * lie below the other max, and may have been used there.
@@ -433,7 +434,8 @@ hilo_counter_merge(HiloRowRef *ref, const HiloRow *other)
 
 	(void) hilo_row_find(&change, ref, HILO_ROW_CREATE);
 	here = *row;
-	if (change.created || (row->flags & HILO_ROW_DROPPED))
+	if (change.created || (row->flags & HILO_ROW_DROPPED) ||
+		(hilo_is_server_side(ref->name) && (other->flags & ~row->flags & HILO_ROW_SHARED)))
 	{
 		*row = *other;
 		row->epoch = here.epoch;

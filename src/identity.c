@@ -96,21 +96,27 @@ hilo_identity_id(const HiloIdentity *identity, int64 number)
  */
 
 /*
- * Find the bound columns of an identity; documents->ids is NULL if there are none.
- *
- * The tables are locked, with their partitions and children, as a query would lock them: the look
- * itself passes over a table that it cannot lock at once.
+ * Lock a table, with its partitions and children, as a query would lock them: the look itself passes
+ * over a table that it cannot lock at once.  Each is locked once, also one with several parents.
  */
+static void
+lock_documents(HiloDocuments *documents, Oid table)
+{
+	List	   *tables = find_all_inheritors(table, NoLock, NULL);
+
+	foreach_oid(oid, tables)
+		LockRelationOid(oid, AccessShareLock);
+	documents->locked = list_concat(documents->locked, tables);
+}
+
+/* Find the bound columns of an identity; documents->ids is NULL if there are none. */
 static void
 find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
 {
 	foreach_ptr(const HiloBinding, binding, hilo_bindings(identity->name))
 	{
-		if (!OidIsValid(binding->relation))
-			continue;
-		LockRelationOid(binding->relation, AccessShareLock);
-		documents->locked = list_concat(documents->locked,
-										find_all_inheritors(binding->relation, AccessShareLock, NULL));
+		if (OidIsValid(binding->relation))
+			lock_documents(documents, binding->relation);
 	}
 	hilo_ids_of_collection(&document_ids, identity->name);
 	documents->ids = document_ids;
@@ -212,12 +218,8 @@ find_named_documents(HiloDocuments *documents, const HiloIdentity *identity)
 		pg_attribute_aclcheck(relation, attnum, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, RelationGetRelationName(rel));
 
-	/*
-	 * Partitions, too: the look would pass over one that it cannot lock at
-	 * once.
-	 */
-	documents->locked = find_all_inheritors(relation, AccessShareLock, NULL);
-	relation_close(rel, NoLock);
+	lock_documents(documents, relation);
+	relation_close(rel, AccessShareLock);
 	use_column(documents, identity, relation, attnum);
 }
 
@@ -346,6 +348,10 @@ next_beside_documents(HiloIdentity *identity, const HiloDocuments *documents, in
  * Unless several servers draw, nothing is claimed before a free number is found, so a search
  * that fails uses up no number.  If another session has claimed past it by then, the search starts
  * again above that: two sessions never get the same number.
+ *
+ * If meanwhile an index was locked, or a table has changed, the number may be one that was not
+ * looked at.  So it becomes a gap, and the documents are found anew, which raises an error if they
+ * still cannot be looked at.
  */
 int64
 hilo_identity_next_free(HiloIdentity *identity, int *tries)
@@ -353,22 +359,28 @@ hilo_identity_next_free(HiloIdentity *identity, int *tries)
 	HiloDocuments documents = {NULL};
 	int64		drawn = 0;
 
-	/* Bindings come first: they say where the ids are. */
 	*tries = 0;
-	find_bound_documents(&documents, identity);
-	if (documents.ids == NULL)
-		find_named_documents(&documents, identity);
-	while (drawn == 0)
+	while (drawn == 0 || documents.ids->has_missed)
 	{
 		HiloRow		row;
 		int64		number;
+
+		/* Bindings come first: they say where the ids are. */
+		if (documents.ids == NULL || documents.ids->has_missed)
+		{
+			unlock_documents(&documents);
+			memset(&documents, 0, sizeof(documents));
+			find_bound_documents(&documents, identity);
+			if (documents.ids == NULL)
+				find_named_documents(&documents, identity);
+		}
 
 		/* Whether other servers count can change with each read of the row. */
 		(void) hilo_counter_read(&identity->ref, &row);
 		if (row.flags & HILO_ROW_SHARED)
 		{
 			drawn = next_beside_documents(identity, &documents, tries);
-			break;
+			continue;
 		}
 		number = search_beside_others(identity, &documents, row.max, tries);
 		HILO_FAILURE_POINT("free number found");

@@ -40,7 +40,7 @@
 #include "segment.h"
 
 /* Change this whenever the layout of the segment, or what it means, changes. */
-#define LAYOUT			7
+#define LAYOUT			8
 
 /*
  * How many collections the pool has room for, of all databases together.  An entry has about
@@ -108,7 +108,6 @@ typedef struct Pool
 	LWLock		lots_lock;
 	LotNote		lots[LOT_NOTES];
 	int			hand;			/* where the search for room goes on */
-	TimestampTz noted_at;		/* when the newest note was made */
 	int			buckets[POOL_ENTRIES];	/* by the hash of a name, the first
 										 * entry; -1: none */
 	PoolEntry	entries[POOL_ENTRIES];
@@ -495,20 +494,15 @@ hilo_pool_keep(const char *name)
 	return true;
 }
 
-/*
- * The message is cut so that it ends in a whole character.  When the newest note was made is
- * kept once for all collections, under pool->lock, which comes before the lock of an entry: so
- * that is taken after the entry has been released.
- */
+/* The message is cut so that it ends in a whole character. */
 void
 hilo_pool_note(const char *name, const char *failure)
 {
 	PoolEntry  *it = lock_entry(name, LW_EXCLUSIVE);
-	TimestampTz now = failure == NULL ? 0 : GetCurrentTimestamp();
 
 	if (it == NULL)
 		return;
-	it->note.at = now;
+	it->note.at = failure == NULL ? 0 : GetCurrentTimestamp();
 	if (failure != NULL)
 	{
 		strlcpy(it->note.failure, failure, sizeof(it->note.failure));
@@ -516,12 +510,6 @@ hilo_pool_note(const char *name, const char *failure)
 									  sizeof(it->note.failure) - 2)] = '\0';
 	}
 	LWLockRelease(&it->lock);
-	if (failure != NULL)
-	{
-		LWLockAcquire(&pool->lock, LW_EXCLUSIVE);
-		pool->noted_at = now;
-		LWLockRelease(&pool->lock);
-	}
 }
 
 HiloPoolNote
@@ -534,9 +522,6 @@ hilo_pool_last_note(const char *name)
 		return note;
 	note = it->note;
 	LWLockRelease(&it->lock);
-	LWLockAcquire(&pool->lock, LW_SHARED);
-	note.any_at = pool->noted_at;
-	LWLockRelease(&pool->lock);
 	return note;
 }
 

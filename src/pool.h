@@ -55,7 +55,6 @@ extern bool hilo_pool_keep(const char *name);
 typedef struct HiloPoolNote
 {
 	TimestampTz at;				/* 0: they could */
-	TimestampTz any_at;			/* when the newest note of all was made */
 	char		failure[120];
 } HiloPoolNote;
 

@@ -53,8 +53,8 @@
 #define AHEAD_TIMEOUT	1000
 
 /*
- * How long sessions that have numbers do not ask after an attempt, in milliseconds: otherwise,
- * while the hub is away, each draw would take as long as a connection that fails.
+ * How long sessions that have numbers of a counter do not ask after an attempt that failed, in
+ * milliseconds: otherwise, while the hub is away, each draw would take as long as a connection.
  */
 #define PAUSE			30000
 
@@ -318,14 +318,14 @@ cut_lease(const char *name, const HiloWanted *wanted, const HiloClaim *piece, Hi
  * Get wanted numbers by a lease.
  *
  * Sessions that need one wait for the first of them, which asks for all.  When a session's turn
- * comes, it first looks into the pool again, where the first one has put its lease.  If an
- * attempt has failed since this session began to wait, it fails as well.
+ * comes, it first looks into the pool again, where the first one has put its lease.  If the last
+ * attempt has failed, and this session has waited for the whole timeout, it fails as well.
  */
 static void
 claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
 			   HiloClaim *claim)
 {
-	TimestampTz failed_before = core->pool_last_note(ref->name).at;
+	TimestampTz began = GetCurrentTimestamp();
 	HubFailure	failure;
 	HiloClaim	piece;
 	LOCKTAG		tag;
@@ -336,7 +336,7 @@ claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, Hi
 		HiloPoolNote note = core->pool_last_note(ref->name);
 		int64		count = wanted->size;
 
-		if (note.at != 0 && note.at != failed_before)
+		if (note.at != 0 && GetCurrentTimestamp() - began >= hub_timeout * INT64CONST(1000))
 		{
 			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", note.failure);
 			report_failure(ref->name, &failure);
@@ -384,7 +384,7 @@ hub_member_taken(HiloRowRef *ref, const HiloRow *row)
 
 	/* Unsigned, so that the pause is over when the clock was set back. */
 	if (hub_role(&own) != HUB_MEMBER || !needs_more(ref->name, row) ||
-		(uint64) (GetCurrentTimestamp() - core->pool_last_note(ref->name).any_at) < PAUSE * UINT64CONST(1000) ||
+		(uint64) (GetCurrentTimestamp() - core->pool_last_note(ref->name).at) < PAUSE * UINT64CONST(1000) ||
 		!lock_asking(ref->name, false, &tag))
 		return;
 	PG_TRY();

@@ -203,6 +203,7 @@ foreach my $way (sort keys %ways)
 		$from->safe_psql('postgres', "COPY hilo.hilo TO '$rows'");
 		new_database($from, 'used', "CREATE EXTENSION hilo_hub CASCADE; $next; COPY hilo.hilo FROM '$rows'");
 		like(error_of($from, 'used', $next), qr/^(?:55000|42704)$/, "$name: a counter that the dump shares is shared, though it was here before");
+		like($from->safe_psql('used', 'SELECT max(state) FROM hilo_hub.leases'), $from == $hub ? qr/^closed hub/ : qr/^member by server \w/, "$name: and the database is what the dump says");
 		$from->safe_psql('postgres', "DROP EXTENSION hilo CASCADE; CREATE EXTENSION hilo_hub CASCADE; COPY hilo.hilo FROM '$rows'");
 	}
 	is(error_of($hub, 'postgres', $next), '55000', 'a hub that comes back with a dump is closed, even in its place');
