@@ -98,7 +98,7 @@ COMMENT ON COLUMN hilo.hilo.logged_in IS 'relfilenode of the table at that recor
 COMMENT ON COLUMN hilo.hilo.range_size IS 'smallest range; 0: one number';
 COMMENT ON COLUMN hilo.hilo.max_range_size IS 'largest range; 0: the setting';
 COMMENT ON COLUMN hilo.hilo.flags IS 'sum of: 1 dropped, 2 has a tag, 4 shared, 8 hub';
-COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag; in row |, a member''s server or the hub''s place';
+COMMENT ON COLUMN hilo.hilo.node_tag IS 'own node tag; in row |, server or place of a hub';
 COMMENT ON COLUMN hilo.hilo.separator IS 'own separator; empty: the setting';
 COMMENT ON COLUMN hilo.hilo.collection IS 'name';
 COMMENT ON INDEX hilo.hilo_collection_idx IS 'finds the row of a name';
@@ -583,7 +583,7 @@ COMMENT ON COLUMN hilo.columns.draws IS
     'nextval, hilo.nextval, identity or bound; setting: hilo.nextval because of hilo.sequences';
 COMMENT ON COLUMN hilo.columns.number IS 'number it is at; null: none, or not yours to read';
 COMMENT ON COLUMN hilo.columns.last_number IS 'last number of the counter that fits the column';
-COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers up to the last one; above 1: none fits';
+COMMENT ON COLUMN hilo.columns.used IS 'share of the numbers that fit; above 1: past them';
 COMMENT ON COLUMN hilo.columns.index IS 'index in which hilo looks for ids; null: it does not look';
 COMMENT ON COLUMN hilo.columns.why_none IS 'why hilo does not look, or not in the whole table';
 
