@@ -4,7 +4,7 @@
 #   sh test/check.sh [--no-install | --upgrade] [--all | FILE...]
 #
 # Without a FILE: SQL and isolation tests, and the TAP tests that test/README.md names
-# for the promises, in five minutes.  FILE is a test: test/sql/*.sql, test/specs/*.spec,
+# for the promises, in eight minutes.  FILE is a test: test/sql/*.sql, test/specs/*.spec,
 # test/t/*.pl.  With --all everything there is, in half an hour; as root more than otherwise.
 #
 # Missing packages are named, and installed, after a question if this is a terminal;
