@@ -420,7 +420,7 @@ hilo_counter_configure(HiloRowRef *ref, const HiloCounterOptions *options)
  * what was logged ahead; but not below the floor of new counters.  Of one that is here only max
  * goes up, because its options are those of this server.  A dropped counter of the other database
  * leaves this one alone.  One that is shared on either side is shared: others draw from it, too.
- * What the row of server-side ids says of hubs goes with that.
+ * Then what the row of server-side ids says of that is taken over as well.
  *
  * The new epoch is needed even if max stays the same: what is left of the ranges here may
  * lie below the other max, and may have been used there.

@@ -20,8 +20,8 @@
  * If a number is taken, the next free one is searched: see free_search.c.
  *
  * A draw must not wait for a lock that another transaction holds.  So every lock here is taken only
- * if nobody has to be waited for.  What cannot be locked is not looked at, and whatever else was
- * learned at that moment counts for this one number only.
+ * if that needs no wait.  What cannot be locked is not looked at, and whatever else was learned at
+ * that moment counts for this one number only.
  *
  * No code of users may run, because the session that draws may have more rights than the role
  * that wrote it.  That is why indexes are read directly, not by a query: the comparison functions

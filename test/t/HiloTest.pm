@@ -280,7 +280,7 @@ sub upgrade
 	return upgrade_to($new, $old, $old->data_dir, $mode);
 }
 
-# The same, to a node that is given, of a data folder.
+# Upgrade a data folder to the new node, which is initialized.
 sub upgrade_to
 {
 	my ($new, $old, $data, $mode) = @_;
