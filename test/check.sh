@@ -119,7 +119,8 @@ tap() {
         "$(grep -E '^not ok [0-9]+' "$work/tap.all" | grep -civE '# todo')" "$status" "$tap_began"
     note_skipped "$(grep -iE '(^|\) )(ok [0-9]+.*|1\.\.0) # skip' "$logs"/regress_log_* | sed 's/.*regress_log_\([a-z0-9_]*\):.* # [Ss][Kk][Ii][Pp]/  \1:/' | sort -u)"
     grep '^not ok' "$work/tap.all"
-    for name in $(sed -n 's,^test/t/\([a-z0-9_]*\)\.pl .*Wstat.*,\1,p' "$work/tap.log"); do
+    for name in $(sed -n 's,^test/t/\([a-z0-9_]*\)\.pl .*Wstat.*,\1,p' "$work/tap.log") \
+        $(grep -l 'Bail out!' "$logs"/regress_log_* | sed 's/.*regress_log_//'); do
         for log in "$logs/regress_log_$name" "$logs/$name"_*; do
             say "-- ${log##*/}"
             tail -n 40 "$log"
