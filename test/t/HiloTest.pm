@@ -57,6 +57,7 @@
 #   lead_to($member, $node)          have a member ask another node
 #   hub_server($name, @hubs)         SQL that makes the foreign server by which a member asks
 #   member_node($name, $conf, @hubs) a member
+#   clock_setter()                   give servers a clock that can be set
 #
 # Clients in other languages
 #   clients_folder()                 a copy of test/clients, which is the current folder from here on
@@ -88,7 +89,7 @@ our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until answer
   session at_once
   kill_server server_processes crash_server $BIG write_pages client_script draw_until crash_round crash_rounds mutant_server whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
-  hub_node open_hub hub_server lead_to member_node
+  hub_node open_hub hub_server lead_to member_node clock_setter
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
 
 # A test that uses this is strict, and has what PostgreSQL's tests have: Test::More, and their utilities.
@@ -820,6 +821,17 @@ sub member_node
 	$node->safe_psql('postgres', hub_server('hub', @hubs));
 	$node->safe_psql('postgres', q{SELECT hilo_hub.join('hub')});
 	return $node;
+}
+
+# From here on servers that start have clocks that are off by some seconds: the function that this returns sets how many.
+sub clock_setter
+{
+	my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
+
+	append_to_file($clock, pack 'q', 0);
+	system_or_bail($ENV{CC} // 'cc', qw(-shared -fPIC -o), "$clock.so", dirname(__FILE__) . '/clock.c');
+	@ENV{qw(LD_PRELOAD HILO_CLOCK)} = ("$clock.so", $clock);
+	return sub { open my $file, '+<', $clock or die "$clock: $!"; syswrite $file, pack 'q', shift; return close $file };
 }
 
 #
