@@ -31,7 +31,7 @@ open_clock(void)
 	close(file);
 }
 
-/* In place of the C library's, which PostgreSQL calls for the time of day. */
+/* In place of the C library's, by which PostgreSQL asks for the time of day. */
 int
 gettimeofday(struct timeval *restrict now, void *restrict zone)
 {
@@ -42,4 +42,16 @@ gettimeofday(struct timeval *restrict now, void *restrict zone)
 	now->tv_sec = real.tv_sec + *seconds;
 	now->tv_usec = real.tv_nsec / 1000;
 	return 0;
+}
+
+/* pg_ctl compares its own time with that at which a server has started. */
+time_t
+time(time_t *now)
+{
+	struct timeval both;
+
+	gettimeofday(&both, NULL);
+	if (now != NULL)
+		*now = both.tv_sec;
+	return both.tv_sec;
 }
