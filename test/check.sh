@@ -23,7 +23,7 @@ esac
 
 # The TAP tests that hold the promises.
 short_tests() {
-    sed -n '/^| \(1[0-2]\|[1-9+]\) /p' "$top/test/README.md" | grep -oE '`[0-9]{3}_[a-z0-9_]+`' | tr -d '`' | sort -u |
+    sed -n '/^| \(1[0-2]\|[1-9+]\) /p' "$top/test/README.md" | grep -oE '`[0-9]{3}_[a-z0-9_]+`' | tr -d '`' | sort -ru |
         while read -r name; do say "$top/test/t/$name.pl"; done
 }
 
@@ -32,7 +32,7 @@ tests_of() {
     case $which in
         files) for file in $files; do say "$file"; done ;;
         short) [ "$1" = t ] && short_tests || ls "$top/test/$1"/*."$2" ;;
-        all) ls "$top/test/$1"/*."$2" ;;
+        all) ls -r "$top/test/$1"/*."$2" ;;
     esac | sed -n "s,\(.*/\)*$1/\(.*\)\.$2\$,\2,p" | while read -r name; do
         [ "$which" != files ] && is_pending "$name" || say "$name"
     done | tr '\n' ' '
