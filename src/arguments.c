@@ -12,8 +12,6 @@
 
 #include "access/htup_details.h"
 #include "nodes/primnodes.h"
-#include "utils/fmgrprotos.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "arguments.h"

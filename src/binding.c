@@ -202,17 +202,13 @@ hilo_binding_insert(const char *collection, const HiloBinding *binding)
 static void
 check_can_be_bound(Oid relation, const char *column)
 {
+	AttrNumber	attnum = hilo_catalog_column(relation, column);
 	char	   *name = get_rel_name(relation);
 	char		kind = get_rel_relkind(relation);
-	AttrNumber	attnum;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
 
-	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation)));
 	if (!object_ownercheck(RelationRelationId, relation, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), name);
 	if ((kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE) ||
@@ -221,11 +217,6 @@ check_can_be_bound(Oid relation, const char *column)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot bind \"%s\"", name),
 				 errdetail("Only tables and partitioned tables that are not temporary can be bound.")));
-	attnum = get_attnum(relation, column);
-	if (attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist", column, name)));
 	get_atttypetypmodcoll(relation, attnum, &type, &typmod, &collation);
 	type = getBaseType(type);
 	if (type != INT2OID && type != INT4OID && type != INT8OID &&

@@ -42,11 +42,10 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "catalog.h"
-
-#define EXTENSION_NAME		"hilo"
 
 uint64		hilo_generation = 1;
 
@@ -154,7 +153,7 @@ look_up_extension(void)
 	HeapTuple	tuple;
 
 	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
-				F_NAMEEQ, CStringGetDatum(EXTENSION_NAME));
+				F_NAMEEQ, CStringGetDatum(HILO_EXTENSION));
 	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -174,14 +173,8 @@ hilo_catalog_schema(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"%s\" is not installed in this database",
-						EXTENSION_NAME)));
+						HILO_EXTENSION)));
 	return extension.extnamespace;
-}
-
-Oid
-hilo_catalog_owner(void)
-{
-	return look_up_extension().extowner;
 }
 
 Oid
@@ -190,6 +183,24 @@ hilo_catalog_function(Oid schema, const char *name, const Oid *types, int count)
 	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
 						   PointerGetDatum(buildoidvector(types, count)),
 						   ObjectIdGetDatum(schema));
+}
+
+/* A relation that a function is called with may have been dropped since. */
+AttrNumber
+hilo_catalog_column(Oid relation, const char *column)
+{
+	char	   *name = get_rel_name(relation);
+	AttrNumber	attnum = get_attnum(relation, column);
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
+	if (attnum <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist", column, name)));
+	return attnum;
 }
 
 /*
@@ -232,7 +243,7 @@ hilo_catalog_table(HiloTable which)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("table \"%s.%s\" of extension \"%s\" does not exist",
-						HILO_SCHEMA, table->name, EXTENSION_NAME)));
+						HILO_SCHEMA, table->name, HILO_EXTENSION)));
 	}
 	return oid;
 }
@@ -269,12 +280,12 @@ check_layout(const OurTable *table, Relation rel)
 		form->relam == HEAP_TABLE_AM_OID && form->relpersistence == RELPERSISTENCE_PERMANENT &&
 		(superuser_arg(form->relowner) ||
 		 getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) ==
-		 get_extension_oid(EXTENSION_NAME, true)))
+		 get_extension_oid(HILO_EXTENSION, true)))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s.%s\" is not as extension \"%s\" created it",
-					HILO_SCHEMA, table->name, EXTENSION_NAME),
+					HILO_SCHEMA, table->name, HILO_EXTENSION),
 			 column->name == NULL ? 0 :
 			 errdetail("Column \"%s\" is missing, or was changed.", column->name),
 			 errhint("Dump the table, re-create the extension, and restore the dump.")));

@@ -18,6 +18,7 @@
 
 /* The schema of our tables; the functions may be in another one. */
 #define HILO_SCHEMA		"hilo"
+#define HILO_EXTENSION	"hilo"
 
 typedef enum HiloTable
 {
@@ -104,14 +105,17 @@ hilo_catalog_home(Oid table)
  */
 extern Oid	hilo_catalog_schema(void);
 
-/* Owner of the extension; InvalidOid if it does not exist. */
-extern Oid	hilo_catalog_owner(void);
-
 /*
  * A function by its name and the types of its arguments; InvalidOid: there is none.  Unlike
  * by regprocedure, it is found without a right on its schema.
  */
 extern Oid	hilo_catalog_function(Oid schema, const char *name, const Oid *types, int count);
+
+/*
+ * The number of a column of any relation.  Raises 42P01 if there is no such relation, 42703 if it
+ * has no such column.
+ */
+extern AttrNumber hilo_catalog_column(Oid relation, const char *column);
 
 /*
  * True if the role may execute hilo.seed(), or for identities, seed_identity_for().

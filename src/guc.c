@@ -15,7 +15,6 @@
  */
 #include "postgres.h"
 
-#include "utils/acl.h"
 #include "utils/plancache.h"
 
 #include "compat.h"

@@ -109,6 +109,33 @@ lock_documents(HiloDocuments *documents, Oid table)
 	documents->locked = list_concat(documents->locked, tables);
 }
 
+/*
+ * Take the places that were found.  That there is none, or not one for each table, is an error
+ * here, other than for a draw: the caller has asked for a number that no document has, and a
+ * number that was not looked for would be a wrong answer.
+ */
+static void
+use_documents(HiloDocuments *documents, const HiloIdentity *identity)
+{
+	HiloIds    *ids = documents->ids = document_ids;
+
+	ids->start = identity->start;
+	ids->start_len = identity->start_len;
+	if (ids->places != NIL && !OidIsValid(ids->without_index))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot look up documents of identity \"%s\"", identity->name),
+			 ids->has_missed ?
+			 errdetail("Another session has locked or changed a table or its index.") :
+			 OidIsValid(ids->without_index) ?
+			 errdetail("No index on table \"%s\" leads with the column of the ids.",
+					   get_rel_name(ids->without_index)) :
+			 errdetail("There is no column to look into."),
+			 OidIsValid(documents->table) ? 0 :
+			 errhint("Query the view hilo.columns to see why.")));
+}
+
 /* Find the bound columns of an identity; documents->ids is NULL if there are none. */
 static void
 find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
@@ -119,20 +146,8 @@ find_bound_documents(HiloDocuments *documents, const HiloIdentity *identity)
 			lock_documents(documents, binding->relation);
 	}
 	hilo_ids_of_collection(&document_ids, identity->name);
-	documents->ids = document_ids;
-	if (document_ids == NULL)
-		return;
-	document_ids->start = identity->start;
-	document_ids->start_len = identity->start_len;
-	if (document_ids->places == NIL || OidIsValid(document_ids->without_index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot look up documents of identity \"%s\"", identity->name),
-				 OidIsValid(document_ids->without_index) && !document_ids->has_missed ?
-				 errdetail("No index on table \"%s\" leads with the column that is bound to it.",
-						   get_rel_name(document_ids->without_index)) :
-				 errdetail("The columns that are bound to it cannot be looked into."),
-				 errhint("Query the view hilo.columns to see why.")));
+	if (document_ids != NULL)
+		use_documents(documents, identity);
 }
 
 /*
@@ -146,20 +161,15 @@ unlock_documents(const HiloDocuments *documents)
 		UnlockRelationOid(oid, AccessShareLock);
 }
 
-/*
- * Look in a column, whether or not it is bound.  If none of its tables can be locked at once,
- * hilo_ids_of_column() raises an error, because no place is found.
- */
+/* Look in a column, whether or not it is bound. */
 static void
 use_column(HiloDocuments *documents, const HiloIdentity *identity, Oid table, AttrNumber attnum)
 {
 	if (document_ids == NULL)
 		document_ids = hilo_ids_create();
 	hilo_ids_of_column(document_ids, table, attnum);
-	document_ids->start = identity->start;
-	document_ids->start_len = identity->start_len;
-	documents->ids = document_ids;
 	documents->table = table;
+	use_documents(documents, identity);
 }
 
 /*

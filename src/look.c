@@ -589,35 +589,14 @@ hilo_ids_of_collection(HiloIds **known, const char *collection)
 	ids->is_current = !ids->has_missed;
 }
 
-/*
- * That there is no index is an error here, other than for a draw: the caller has asked for a number
- * that no row has, and a number that was not looked for would be a wrong answer.  The hint names
- * the partition or child that lacks the index, which the caller may not have thought of.
- */
 void
 hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum)
 {
-	char	   *column = get_attname(relation, attnum, false);
 	MemoryContext old = MemoryContextSwitchTo(ids->context);
 
 	clear_places(ids);
-	find_places(ids, relation, column);
+	find_places(ids, relation, get_attname(relation, attnum, false));
 	MemoryContextSwitchTo(old);
-	if (OidIsValid(ids->without_index))
-		relation = ids->without_index;
-	if (ids->places == NIL || OidIsValid(ids->without_index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot look up ids in column \"%s\" of table \"%s\"",
-						column, get_rel_name(relation)),
-				 ids->has_missed ?
-				 errdetail("Another session has locked or changed the table or its index.") :
-				 errdetail("No index on the table leads with the column."),
-				 ids->has_missed ? 0 :
-				 errhint("CREATE INDEX ON %s (%s);",
-						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
-													get_rel_name(relation)),
-						 quote_identifier(column))));
 	ids->is_current = !ids->has_missed;
 }
 

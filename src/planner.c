@@ -20,15 +20,13 @@
 #include "compat.h"
 
 #include "catalog/namespace.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 
 #include "guc.h"
 #include "catalog.h"
@@ -126,7 +124,7 @@ find_replacements(Replacements *functions)
 	Oid			schema = get_namespace_oid(HILO_SCHEMA, true);
 	Oid			types[] = {REGCLASSOID, INTERNALOID};
 
-	if (!OidIsValid(schema) || !OidIsValid(hilo_catalog_owner()) ||
+	if (!OidIsValid(schema) || !OidIsValid(get_extension_oid(HILO_EXTENSION, true)) ||
 		hilo_node_is_worker() || !hilo_may_execute(F_NEXTVAL, ACL_ID_PUBLIC))
 		return false;
 	functions->nextval = hilo_catalog_function(schema, "nextval", types, 1);

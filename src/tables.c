@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
@@ -55,28 +54,19 @@ hilo_draws_of(PG_FUNCTION_ARGS)
 static AttrNumber
 readable_column(Oid relation, const char *column)
 {
-	char	   *name;
 	AttrNumber	attnum;
 
 	/* It may be dropped while this session waits for the lock. */
 	LockRelationOid(relation, AccessShareLock);
-	name = get_rel_name(relation);
-	attnum = get_attnum(relation, column);
-	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relation)));
-	if (attnum <= 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist", column, name)));
+	attnum = hilo_catalog_column(relation, column);
 	if (pg_class_aclcheck(relation, GetUserId(), ACL_SELECT) != ACLCHECK_OK &&
 		pg_attribute_aclcheck(relation, attnum, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, name);
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relation));
 	if (check_enable_rls(relation, InvalidOid, true) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("row-level security policies may hide rows of table \"%s\"", name)));
+				 errmsg("row-level security policies may hide rows of table \"%s\"",
+						get_rel_name(relation))));
 	return attnum;
 }
 

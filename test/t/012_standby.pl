@@ -75,7 +75,7 @@ is($holders[0]->query('SELECT count(*) FROM hilo.ranges'),
 #
 # On the standby
 #
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 # It has been told of the numbers that are logged ahead as well.
 my $rows = 'SELECT collection, max + ahead, max_value, epoch, home, flags FROM hilo.hilo ORDER BY collection';
 is($standby->safe_psql('postgres', $rows), $primary->safe_psql('postgres', $rows), 'the standby has the rows as they are logged');

@@ -63,7 +63,7 @@ sub follow
 	$primary->poll_query_until('postgres',
 		q{SELECT count(*) = 1 AND bool_and(sync_state = 'sync') FROM pg_stat_replication})
 	  or die 'the standby does not follow';
-	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 	return;
 }
 

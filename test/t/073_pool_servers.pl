@@ -70,7 +70,7 @@ $node->backup('hot');
 my @standbys = map { standby_of($node, "standby_$_", $_) } qw(cold hot);
 $_->start for @standbys;
 draw(70);
-$node->wait_for_catchup($_, 'replay', $node->lsn('insert')) for @standbys;
+$node->wait_for_catchup($_, 'replay', $node->lsn('flush')) for @standbys;
 $node->stop('immediate');
 for my $standby (@standbys)
 {

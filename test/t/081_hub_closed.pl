@@ -26,7 +26,7 @@ my %ways = (
 		my $standby = standby_of($hub, $hub->name . '_standby');
 
 		$standby->start;
-		$hub->wait_for_catchup($standby, 'replay', $hub->lsn('insert'));
+		$hub->wait_for_catchup($standby, 'replay', $hub->lsn('flush'));
 		$standby->stop;
 		$lose->();
 		$hub->stop('immediate');
