@@ -21,8 +21,7 @@ DO $$
 BEGIN
     IF pg_catalog.current_schema() <> 'hilo' THEN
         IF EXISTS (
-            SELECT
-            FROM pg_catalog.pg_namespace n, pg_catalog.pg_extension e
+            SELECT FROM pg_catalog.pg_namespace n, pg_catalog.pg_extension e
             WHERE n.nspname = 'hilo' AND e.extname = 'hilo'
                 AND pg_catalog.pg_has_role(e.extowner, n.nspowner, 'USAGE')
                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
@@ -139,10 +138,6 @@ CREATE TRIGGER guard_rows BEFORE INSERT OR UPDATE OR DELETE ON hilo.binding
     FOR EACH ROW EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
 CREATE TRIGGER guard_table BEFORE UPDATE OR DELETE OR TRUNCATE ON hilo.binding
     FOR EACH STATEMENT EXECUTE FUNCTION hilo.guard('hilo.bind', 'hilo.unbind');
-COMMENT ON TRIGGER guard_rows ON hilo.hilo IS 'INSERT merges a row; other changes are refused';
-COMMENT ON TRIGGER guard_table ON hilo.hilo IS 'changes that affect no row are refused as well';
-COMMENT ON TRIGGER guard_rows ON hilo.binding IS 'INSERT merges a row; other changes are refused';
-COMMENT ON TRIGGER guard_table ON hilo.binding IS 'changes that affect no row are refused as well';
 ALTER TABLE hilo.hilo
     ENABLE ALWAYS TRIGGER guard_rows,
     ENABLE ALWAYS TRIGGER guard_table,
@@ -545,13 +540,10 @@ CREATE VIEW hilo.columns AS
             -- The rules are those of index_answers() in the library.  The families are
             -- integer_ops, text_ops and text_pattern_ops of btree.
             LEFT JOIN (pg_catalog.pg_index i JOIN pg_catalog.pg_opclass o
-                    ON o.oid = i.indclass[0] AND o.opcfamily IN ('1976', '1994', '2095'))
-                ON i.indrelid = c.oid AND i.indkey[0] = a.attnum
-                    AND i.indisvalid AND i.indisready AND i.indpred IS NULL
-                    AND NOT EXISTS (
-                        SELECT
-                        FROM pg_catalog.pg_collation l
-                        WHERE l.oid = i.indcollation[0] AND NOT l.collisdeterministic)
+                    ON o.oid = i.indclass[0] AND o.opcfamily IN ('1976', '1994', '2095')
+                LEFT JOIN pg_catalog.pg_collation l ON l.oid = i.indcollation[0])
+                ON i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indpred IS NULL
+                    AND i.indisvalid AND i.indisready AND l.collisdeterministic IS NOT FALSE
         GROUP BY p.root, p.column_name
     )
     SELECT u.relation::regclass AS relation, u.column_name, u.counter, u.draws, n.number,

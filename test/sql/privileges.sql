@@ -26,7 +26,7 @@ WHERE d.classid = 'pg_type'::regclass AND d.refclassid = 'pg_extension'::regclas
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'hilo')
 ORDER BY 1;
 
--- Every object of the extension, and what belongs to its tables and views: none may be without a comment.
+-- Every object of the extension, and the columns, indexes and constraints of its tables and views: none may be without a comment.
 CREATE VIEW regress_objects AS
 WITH member AS (
 	SELECT classid, objid FROM pg_depend
@@ -39,7 +39,6 @@ WITH member AS (
 	UNION SELECT m.classid, m.objid, a.attnum FROM member m JOIN pg_attribute a ON m.classid = 'pg_class'::regclass AND a.attrelid = m.objid
 		AND a.attnum > 0 AND NOT a.attisdropped
 	UNION SELECT 'pg_class'::regclass, i.indexrelid, 0 FROM member m JOIN pg_index i ON m.classid = 'pg_class'::regclass AND i.indrelid = m.objid
-	UNION SELECT 'pg_trigger'::regclass, t.oid, 0 FROM member m JOIN pg_trigger t ON m.classid = 'pg_class'::regclass AND t.tgrelid = m.objid AND NOT t.tgisinternal
 	UNION SELECT 'pg_constraint'::regclass, c.oid, 0 FROM member m JOIN pg_constraint c ON m.classid = 'pg_class'::regclass AND c.conrelid = m.objid AND c.contype <> 'n'
 )
 SELECT i.type, i.identity, CASE o.objsubid WHEN 0 THEN obj_description(o.objid, o.classid::regclass::name) ELSE col_description(o.objid, o.objsubid) END AS comment
