@@ -40,8 +40,7 @@ sub store
 
 my ($id, $tries, $ms) = store('users|');
 is($id, 'users/' . ($DOCUMENTS + 1), 'users| is the next opening, at the first try');
-cmp_ok($tries, '<=', 44, "after few look-ups: $tries");
-cmp_ok($ms, '<', 1000, "and $ms ms");
+cmp_ok($tries, '<=', 44, "after few look-ups: $tries, in $ms ms");
 ($id, $tries, $ms) = store('users|');
 is("$id $tries", 'users/' . ($DOCUMENTS + 2) . ' 1', "the next one takes one look-up: $ms ms");
 is(sql(q{SELECT value FROM hilo.identities WHERE name = 'users'}), $DOCUMENTS + 2, 'the identity has moved there');

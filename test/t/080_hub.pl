@@ -219,7 +219,6 @@ is(twice(map { sql($_, q{SELECT n || ' ' || hilo_next_number('pool' || n) FROM g
 #
 # The hub is away
 #
-configure($first, 'hilo_hub.timeout' => '300ms');
 my $left = lease_row($first, 'orders', 'numbers_left');
 $hub->stop;
 is(sql($first, "SELECT count(hilo_next_number('orders')) FROM generate_series(1, $left)"), $left, 'the hub is away: a member draws what it has');
@@ -234,6 +233,7 @@ is(lease_row($first, 'orders', 'last_error IS NULL'), 't', 'and the view has no 
 # It hangs.
 my $locker = session($hub);
 $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
+configure($first, 'hilo_hub.timeout' => '300ms');
 like(outcome_of($first, q{SELECT hilo_next_number('hangs')}), qr/^55000.*(within 300 ms|statement timeout)/s, 'a hub that hangs: an error after the timeout');
 configure($first, 'hilo_hub.timeout' => '1h');
 my $waits = session($first);

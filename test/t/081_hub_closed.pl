@@ -82,7 +82,7 @@ my $count = 0;
 foreach my $way (sort keys %ways)
 {
 	my $hub = open_hub('hub' . ++$count);
-	my $member = member_node("member$count", "hilo_hub.timeout = 3s\n", $hub);
+	my $member = member_node("member$count", '', $hub);
 	my @drawn = map { $_->safe_psql('postgres', $draw) } $member, $hub;
 
 	my $other = $ways{$way}->($hub, sub {
@@ -193,7 +193,7 @@ foreach my $way (sort keys %ways)
 {
 	my $next = q{SELECT hilo_next_number('a')};
 	my $hub = open_hub('dumped_hub');
-	my $member = member_node('dumped', "hilo_hub.timeout = 3s\n", $hub);
+	my $member = member_node('dumped', '', $hub);
 	$_->safe_psql('postgres', $next) foreach $member, $hub;
 	foreach my $from ($member, $hub)
 	{

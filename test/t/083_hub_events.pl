@@ -16,7 +16,7 @@ my %seen;
 my @repeats;
 
 # Many small claims, so that a server that lacks some WAL lacks some claims.
-my $small = "hilo_hub.timeout = 2s\nhilo_hub.lease_size = 60\nhilo.max_range_size = 200\n";
+my $small = "hilo_hub.timeout = 20s\nhilo_hub.lease_size = 60\nhilo.max_range_size = 200\n";
 
 # The hub that counts, and its standby.  In every second test round of failovers the standby is waited for.
 my ($hub, $standby);
