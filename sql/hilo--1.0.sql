@@ -538,9 +538,10 @@ CREATE VIEW hilo.columns AS
         FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.relation
             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = p.column_name
             -- The rules are those of index_answers() in the library.  The families are
-            -- integer_ops, text_ops and text_pattern_ops of btree.
+            -- integer_ops, text_ops, which also has the type name, and text_pattern_ops of btree.
             LEFT JOIN (pg_catalog.pg_index i JOIN pg_catalog.pg_opclass o
                     ON o.oid = i.indclass[0] AND o.opcfamily IN ('1976', '1994', '2095')
+                        AND o.opcintype <> '19'
                 LEFT JOIN pg_catalog.pg_collation l ON l.oid = i.indcollation[0])
                 ON i.indrelid = c.oid AND i.indkey[0] = a.attnum AND i.indpred IS NULL
                     AND i.indisvalid AND i.indisready AND l.collisdeterministic IS NOT FALSE
@@ -718,7 +719,7 @@ COMMENT ON COLUMN hilo.status.share_used IS 'max divided by max_value';
 COMMENT ON COLUMN hilo.status.last_claim IS 'time of the newest claim; null: none yet';
 COMMENT ON COLUMN hilo.status.numbers_per_hour IS 'numbers claimed an hour, by the last hours';
 COMMENT ON COLUMN hilo.status.time_left IS 'time until they are used up; null: over 10,000 years';
-COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: ranges begin with one number';
+COMMENT ON COLUMN hilo.status.range_size IS 'smallest range; null: one number, 32 for clients';
 COMMENT ON COLUMN hilo.status.max_range_size IS 'largest range; null: hilo.max_range_size applies';
 COMMENT ON COLUMN hilo.status.node_tag IS 'node tag; null: hilo.node_tag applies';
 COMMENT ON COLUMN hilo.status.separator IS 'separator; null: hilo.identity_parts_separator';

@@ -11,8 +11,8 @@
  * above max, and then claimed, together with all numbers below it.  If several servers count,
  * numbers above max may belong to another one.  So a number is claimed first, and looked up then.
  *
- * Unlike a draw, next_identity_free() waits for locks of tables: a free number is only free if all
- * documents were looked at.  A trigger does not wait.
+ * Unlike a draw, next_identity_free() waits for locks of tables, and hilo_document_id() for those of
+ * bound ones: a free number is only free if all documents were looked at.  A trigger does not wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -131,7 +131,7 @@ use_documents(HiloDocuments *documents, const HiloIdentity *identity)
 			 OidIsValid(ids->without_index) ?
 			 errdetail("No index on table \"%s\" leads with the column of the ids.",
 					   get_rel_name(ids->without_index)) :
-			 errdetail("There is no column to look into."),
+			 errdetail("There is no table or partition with the column of the ids."),
 			 OidIsValid(documents->table) ? 0 :
 			 errhint("Query the view hilo.columns to see why.")));
 }
@@ -453,12 +453,14 @@ next_identity_beside(const char *name, Relation rel, AttrNumber attnum)
 	else
 	{
 		Oid			table = RelationGetRelid(rel);
+		List	   *ancestors = rel->rd_rel->relispartition ? get_partition_ancestors(table) : NIL;
 
-		if (rel->rd_rel->relispartition)
+		/* A partition that is being detached concurrently has none. */
+		if (ancestors != NIL)
 		{
 			const char *column = get_attname(table, attnum, false);
 
-			table = llast_oid(get_partition_ancestors(table));
+			table = llast_oid(ancestors);
 			attnum = get_attnum(table, column);
 		}
 		use_column(&documents, &identity, table, attnum);

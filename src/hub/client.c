@@ -318,7 +318,6 @@ static bool
 read_answer(HubCall *call, const PGresult *result, int64 count, HubAnswer *answer)
 {
 	int64		fields[ANSWER_FIELDS] = {-1, -1, -1, 0, 0};
-	bool		is_range;
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 	{
@@ -339,10 +338,9 @@ read_answer(HubCall *call, const PGresult *result, int64 count, HubAnswer *answe
 	{
 		fields[0], fields[1], fields[2], fields[3], fields[4]
 	};
-	is_range = answer->low > 0 && answer->high >= answer->low &&
-		answer->high - answer->low < count;
 	if (answer->hub > 0 && answer->opening > 0 && answer->opening_id > 0 &&
-		(count == 0 || is_range))
+		(count == 0 || (answer->low > 0 && answer->high >= answer->low &&
+						answer->high - answer->low < count)))
 		return true;
 	return hub_fail(call->failure, ERRCODE_PROTOCOL_VIOLATION, "the hub's answer makes no sense");
 }

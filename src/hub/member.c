@@ -319,7 +319,8 @@ cut_lease(const char *name, const HiloWanted *wanted, const HiloClaim *piece, Hi
  *
  * Sessions that need one wait for the first of them, which asks for all.  When a session's turn
  * comes, it first looks into the pool again, where the first one has put its lease.  If the last
- * attempt has failed, and this session has waited for the whole timeout, it fails as well.
+ * attempt has failed, this session has only the rest of the timeout, and fails as well if none is
+ * left.
  */
 static void
 claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, HiloRow *row,
@@ -335,8 +336,9 @@ claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, Hi
 	{
 		HiloPoolNote note = core->pool_last_note(ref->name);
 		int64		count = wanted->size;
+		int64		waited = note.at == 0 ? 0 : (GetCurrentTimestamp() - began) / 1000;
 
-		if (note.at != 0 && GetCurrentTimestamp() - began >= hub_timeout * INT64CONST(1000))
+		if (waited >= hub_timeout)
 		{
 			(void) hub_fail(&failure, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, "%s", note.failure);
 			report_failure(ref->name, &failure);
@@ -352,7 +354,7 @@ claim_by_lease(HiloRowRef *ref, const HiloSizing *sizing, HiloWanted *wanted, Hi
 		 */
 		if (core->pool_keep(ref->name))
 			count = Max(count, lease_size(row));
-		if (!get_lease(ref, count, hub_timeout, &piece, &failure))
+		if (!get_lease(ref, count, hub_timeout - Max(waited, 0), &piece, &failure))
 			report_failure(ref->name, &failure);
 		cut_lease(ref->name, wanted, &piece, claim);
 		(void) core->counter_read(ref, row);

@@ -34,7 +34,7 @@ is(error_of($never, 'postgres', q{SELECT hilo_hub.join('strange')}), '42809', 'a
 is(error_of($never, 'postgres', q{BEGIN READ ONLY; SELECT hilo_hub.join('itself')}), '25006', 'read only: refused');
 is(error_of($hub, 'postgres', q{SELECT hilo_hub.join('itself')}), '55000', 'a hub joins nobody');
 
-my ($first, $second) = map { member_node($_, '', $hub) } qw(first second);
+my ($first, $second) = map { member_node($_, "hilo_hub.timeout = 60s\n", $hub) } qw(first second);
 like(lease_row($first, '', 'state'), qr/^member by server hub$/, 'a member, and the view says so');
 is(sql($first, q{SELECT hilo_next_number('orders')}), '5', 'its first number is the next of all');
 is(sql($second, q{SELECT hilo_next_number('orders')}), 5 + 1024, 'the other member has the next lease');
@@ -209,6 +209,23 @@ my ($high, $claim) = split /\|/, sql($small, q{SELECT high, claim FROM hilo.next
 is(sql($small, "SELECT hilo.return_range('returned', " . ($high - 3) . ", $high, $claim)"), 'f', 'what a hub has counted does not go back');
 $small->stop;
 
+# A session that waits for another one's attempt waits no longer than the timeout in all.
+my $locker = session($hub);
+$locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
+configure($first, 'hilo_hub.timeout' => '5s');
+my @queue = map { session($first) } 1, 2;
+$queue[0]->start(q{SELECT hilo_next_number('queue')});
+wait_until('the hub waits for the lock', sub { sql($hub, q{SELECT count(*) > 0 FROM pg_locks WHERE NOT granted}) eq 't' });
+$queue[1]->start(q{SELECT hilo_next_number('queue')});
+wait_until('another session waits for the first', sub { sql($first, q{SELECT count(*) FROM pg_locks WHERE locktype = 'spectoken' AND NOT granted}) });
+like(($_->result)[1], qr/no leased numbers/, 'both fail') for @queue;
+my ($all, $rest) = slurp_file($hub->logfile) =~ /LOG:  statement: SET LOCAL statement_timeout = (\d+);[^;]*'queue'/g;
+is($all, 5000, 'the first had the whole timeout');
+cmp_ok($rest // 0, '<', 5000, 'the other one what was left of it');
+$locker->query_safe('ROLLBACK');
+$_->finish for $locker, @queue;
+configure($first, 'hilo_hub.timeout' => '60s');
+
 # More leased collections than the pool has room for: leases are small.
 sql($first, q{SELECT hilo_next_number('pool' || n) FROM generate_series(1, 1100) n});
 is(sql($hub, q{SELECT count(*) FILTER (WHERE highest >= 1024) <= 1024 AND count(*) FILTER (WHERE highest = 1) >= 76
@@ -231,7 +248,7 @@ is(sql($first, q{SELECT count(hilo_next_number('orders'))}), '1', 'when it is ba
 is(lease_row($first, 'orders', 'last_error IS NULL'), 't', 'and the view has no error');
 
 # It hangs.
-my $locker = session($hub);
+$locker = session($hub);
 $locker->query_safe('BEGIN; LOCK TABLE hilo.hilo IN ACCESS EXCLUSIVE MODE');
 configure($first, 'hilo_hub.timeout' => '300ms');
 like(outcome_of($first, q{SELECT hilo_next_number('hangs')}), qr/^55000.*(within 300 ms|statement timeout)/s, 'a hub that hangs: an error after the timeout');
