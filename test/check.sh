@@ -14,6 +14,7 @@
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$top/test/lib.sh"
+[ "$apt_option" != --no-install ] || export HILO_INSTALL=no     # nor do the tests, by npm
 which=short
 case ${1:-} in
     --all) which=all; shift ;;

@@ -360,6 +360,7 @@ start_server() {
         cat "$work/hilo.conf"
         say "listen_addresses = ''"
         say "unix_socket_directories = '$work/server'"
+        say "autovacuum = off"
         cat
     } | as_user sh -c 'cat >> server/data/postgresql.conf'
     PGHOST=$work/server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
@@ -368,6 +369,6 @@ start_server() {
 }
 
 run_server() {
-    as_user "$bindir/pg_ctl" -D "$work/server/data" -l "$work/server/log" -w -s start ||
+    as_user "$bindir/pg_ctl" -D "$work/server/data" -l "$work/server/log" -w -t 600 -s start ||
         { tail -n 20 "$work/server/log"; die "The server did not start."; }
 }

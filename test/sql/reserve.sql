@@ -91,4 +91,4 @@ SELECT hilo.bind('passed', 'passed', 'id');
 INSERT INTO passed SELECT generate_series(1, 100000);
 INSERT INTO passed DEFAULT VALUES RETURNING id;
 INSERT INTO passed DEFAULT VALUES RETURNING id;
-SELECT max FROM hilo.hilo WHERE collection = 'passed';
+SELECT max <= 100064 AS few FROM hilo.hilo WHERE collection = 'passed';

@@ -3,7 +3,9 @@
 # the number there after a crash.  gdb holds the session; without gdb the test is skipped.
 use HiloTest;
 
-if (!available('a session held inside nextval', 'gdb', '--version'))
+my $ptrace = '/proc/sys/kernel/yama/ptrace_scope';
+if (!available('a session held inside nextval', 'gdb', '--version')
+	|| !available('attaching to it', $> == 0 || !-e $ptrace || slurp_file($ptrace) == 0 ? 'true' : 'false'))
 {
 	done_testing();
 	exit;
@@ -42,6 +44,7 @@ GDB
 	wait_until('gdb has attached', sub { $gdb->pump_nb; $out =~ /Breakpoint 1 at/ });
 	$session->start("BEGIN; SELECT $function('s')");
 	wait_until('the session is held', sub { $gdb->pump_nb; -e $held });
+	$gdb->pump_nb;
 	like($out, qr/nextval_internal/, "$function(): the session is held inside nextval");
 	$observer->query_safe('CHECKPOINT');
 	append_to_file($go, '');

@@ -154,6 +154,7 @@ $wal = sql('SELECT pg_current_wal_insert_lsn()');
 disconnect($session);
 is(sql("SELECT hilo_next_number('two')"), 34, 'the older of two ranges is in the pool');
 disconnect($other);
+wait_until_alone($node);
 is(sql("SELECT count(hilo_next_number('two')) FROM generate_series(1, 61)"), 61, 'the newer one, too');
 is(row_of('two'), $before, 'the row is as it was');
 is(sql("SELECT pg_current_wal_insert_lsn() - '$wal' < 300"), 't', 'and no WAL was written for that');

@@ -1,8 +1,6 @@
 # Promises 1, 4 and 6: a server that stops is not held up by sessions that leave their unused numbers; they are lost with the pool, and no number is repeated afterwards.
 use HiloTest;
 
-$ENV{PGCTLTIMEOUT} = 60;
-
 my $node = server('stop', "autovacuum = off\nmax_prepared_transactions = 5", 'CREATE EXTENSION hilo');
 
 my %seen;		# "collection number" => how often

@@ -104,6 +104,7 @@ foreach my $mode ('copy', 'link')
 			q{SELECT hilo_next_number('advanced'), hilo_next_number('dropped'), hilo_next_number('rolled back'), hilo_next_number('many500'), hilo_next_number('new')}),
 		'5001|1|33|33|1', "$mode: draws go on");
 	is($new->safe_psql('postgres', q{INSERT INTO attached DEFAULT VALUES RETURNING number}), 5, "$mode: bound tables go on");
+	wait_until_alone($new);
 	is( $new->safe_psql('postgres', q{INSERT INTO attached VALUES (6); SELECT hilo_next_number('attached'), hilo_format('attached', 91)}),
 		'7|attached/91-B', "$mode: past ids chosen by hand, with options");
 	is($new->safe_psql('postgres', q{INSERT INTO counted SELECT FROM generate_series(1, 20); SELECT count(DISTINCT id), min(id) FROM counted}),

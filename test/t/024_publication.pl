@@ -1,9 +1,6 @@
 # Each node counts for itself: a FOR ALL TABLES publication brings the counters along once, merged by maximum, and is not disturbed by them afterwards.
 use HiloTest;
 
-# Long enough for a table that is copied twice, not for one that never is.
-$PostgreSQL::Test::Utils::timeout_default = 60;
-
 my $settings = "max_connections = 40\nautovacuum = off\n";
 my $publisher = server('publisher', $settings, q{
 	CREATE EXTENSION hilo;

@@ -64,6 +64,7 @@ sub rewrite_in_use
 	ok($running->(), "$tool: sessions have drawn all the time");
 	$sessions->signal('TERM');
 	$sessions->finish;
+	wait_until_alone($node);
 	unlike($err, qr/ERROR|aborted/, "$tool: without an error");
 
 	# Whatever has come to lie somewhere else: it is found, and only once.

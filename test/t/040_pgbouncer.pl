@@ -1,6 +1,5 @@
 # Promise 6: behind a pooler, 1,000 clients that draw once each and are reset use no more than a range per server connection beyond what they have drawn; a sequence with a cache as large is measured beside it.
 use HiloTest;
-use Time::HiRes qw(usleep);
 
 my $CLIENTS = 8;
 my $SESSIONS = 1000;
@@ -45,13 +44,8 @@ sub start_pooler
 		[ $program, '-q', "$folder/pgbouncer.ini" ],
 		'<', '/dev/null', '>', "$folder/log", '2>&1',
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-	for (1 .. 1000)
-	{
-		return if -S "$folder/.s.PGSQL.6432";
-		last unless $bouncer->pumpable;
-		usleep(10_000);
-	}
-	die 'the pooler did not start: ' . slurp_file("$folder/log");
+	wait_until('the pooler listens', sub { $bouncer->pumpable or die slurp_file("$folder/log"); -S "$folder/.s.PGSQL.6432" });
+	return;
 }
 
 # Stop the pooler, and wait until its connections have ended.

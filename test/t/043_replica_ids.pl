@@ -58,6 +58,11 @@ sql(q{
 	DECLARE
 		number bigint;
 	BEGIN
+		-- Before the identity has come to the documents, all numbers are there.
+		WHILE (SELECT value FROM hilo.identities WHERE name = 'users') < 1000000 LOOP
+			PERFORM pg_sleep(0.001);
+			COMMIT;
+		END LOOP;
 		FOR i IN 1 .. n LOOP
 			SELECT value + 1001 + (random() * 3000)::int INTO number FROM hilo.identities WHERE name = 'users';
 			INSERT INTO users VALUES ('users/' || number, '"by hand"') ON CONFLICT DO NOTHING;

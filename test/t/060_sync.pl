@@ -19,6 +19,8 @@ sub touched
 {
 	my ($table) = @_;
 
+	# What sessions have counted is there when they are gone.
+	wait_until_alone($node);
 	return $node->safe_psql('postgres', qq{
 		SELECT pg_stat_force_next_flush();
 		SELECT heap_blks_read + heap_blks_hit FROM pg_statio_user_tables WHERE relname = '$table'}) =~ s/\s//gr;
@@ -61,7 +63,8 @@ foreach my $table (qw(parcels counted))
 my $locker = session($node);
 $locker->query_safe('BEGIN; LOCK TABLE counted');
 $node->safe_psql('postgres', q{INSERT INTO parcels VALUES (1400000)});
-my $session = session($node, statement_timeout => '200ms');
+my $session = session($node);
+$session->query(q{SET statement_timeout = '200ms'});
 is($session->error_of(q{SELECT hilo.sync('counted')}), '57014', 'out of time: it ends');
 $session->query('SET statement_timeout = 0');
 is($session->query_safe(q{SET lock_timeout = '100ms'; SELECT counter, now, result FROM hilo.sync()}),

@@ -206,7 +206,7 @@ for my $way (qw(backend server))
 		kill 'KILL', $session->pid;
 		$clients->finish;
 		$session->hang_up;
-		$node->poll_query_until('postgres', 'SELECT true');
+		wait_until('the server is there', sub { answers($node) });
 	}
 	unlike(slurp_file("$dir/many.err"), qr/duplicate key/, "kill -9 of a $way: no number twice");
 	ok(many('-t', 25)->finish, 'nor after it');

@@ -137,7 +137,7 @@ foreach my $way (sort keys %ways)
 	my $hub = open_hub('sync');
 	my $standby = standby_of($hub, 'sync_standby');
 	$standby->start;
-	configure($hub, synchronous_standby_names => '*');
+	wait_for_standbys($hub, '*');
 	my $member = member_node('sync_member', '', $hub);
 	my @drawn = map { $_->safe_psql('postgres', $draw) } $member, $hub, $member, $hub;
 	push @drawn, map { $_->safe_psql('postgres', q{SELECT 'new' || hilo_next_number('new')}) } $member, $hub;

@@ -95,6 +95,7 @@ foreach my $direction (1, -1)
 
 	# An attempt may have been too slow to reach the hub.
 	wait_until('the hub is asked', sub { $set_clock->($by += 31 * $direction); $member->safe_psql('postgres', q{SELECT hilo_next_number('orders')}); $asked->() > $before });
+	wait_until_alone($hub);
 	$before = $asked->();
 	is((at_once(map { [ $member, q{SELECT hilo_next_number('orders')} ] } 1 .. 8))[0], '', 'nor for eight sessions');
 	is($asked->(), $before, 'and the hub is left alone for half a minute, by a clock that was set ' . ($direction > 0 ? 'forward' : 'back'));

@@ -8,6 +8,7 @@
 #   wait_for_standbys($primary, $names)     have it wait for them
 #   subscribe($to, $from, $name, $options)  a subscription to the publication of that name
 #   wait_until($what, $code)         poll a condition
+#   wait_until_alone($node)          wait until no other session is connected, or about to end
 #   answers($node)                   can a connection be made?
 #   configure($node, %settings)      set them in postgresql.conf, and wait until they hold
 #   message_of($node, $db, $sql), error_of(...), outcome_of(...)
@@ -84,13 +85,16 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until answers configure message_of sqlstate_of error_of outcome_of new_database dump_to restore_sql pg_restore maxima max_of superuser
+our @EXPORT = qw(server standby_of wait_for_standbys subscribe wait_until wait_until_alone answers configure message_of sqlstate_of error_of outcome_of new_database dump_to restore_sql pg_restore maxima max_of superuser
   rewrite upgrade upgrade_to twice left_behind block_of
   session at_once
   kill_server server_processes crash_server $BIG write_pages client_script draw_until crash_round crash_rounds mutant_server whole_ok lines_of
   build_variant build_failure_points failure_node test_failures dies_in add_pause paused go_on
   hub_node open_hub hub_server lead_to member_node clock_setter
   clients_folder install_packages available orm_server orm_database orm_ok orm_output orm_client);
+
+# A server may take as long to start or to stop as anything else: after pg_ctl's own minute, the whole run would end.
+$ENV{PGCTLTIMEOUT} //= 600;
 
 # A test that uses this is strict, and has what PostgreSQL's tests have: Test::More, and their utilities.
 sub import
@@ -164,6 +168,14 @@ sub wait_until
 		return $result if $result;
 	}
 	die "timed out waiting until $what";
+}
+
+# Wait until all other sessions have ended, which is when the pool has their numbers, and views what they have counted.
+sub wait_until_alone
+{
+	my ($node) = @_;
+
+	return wait_until('other sessions end', sub { $node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'}) == 1 });
 }
 
 # Does the server let one in?  A psql that is refused ends without reading its
@@ -829,7 +841,7 @@ sub clock_setter
 	my $clock = PostgreSQL::Test::Utils::tempdir() . '/clock';
 
 	append_to_file($clock, pack 'q', 0);
-	system_or_bail($ENV{CC} // 'cc', qw(-shared -fPIC -o), "$clock.so", dirname(__FILE__) . '/clock.c');
+	system_or_bail(split(' ', $ENV{CC} // 'cc'), qw(-shared -fPIC -o), "$clock.so", dirname(__FILE__) . '/clock.c');
 	@ENV{qw(LD_PRELOAD HILO_CLOCK)} = ("$clock.so", $clock);
 	return sub { open my $file, '+<', $clock or die "$clock: $!"; syswrite $file, pack 'q', shift; return close $file };
 }
@@ -886,9 +898,9 @@ sub install_packages
 		IPC::Run::run(
 			[
 				qw(npm install --no-save --no-package-lock --ignore-scripts --no-audit --no-fund
-				  --fetch-retries=1 --fetch-timeout=60000)
+				  --fetch-retries=5 --fetch-timeout=60000)
 			],
-			'<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout(patience()));
+			'<', '/dev/null', '>', \$out, '2>', \$err, IPC::Run::timeout(600));
 	};
 
   SKIP:
@@ -1199,6 +1211,7 @@ sub start
 	$sql .= "\n;" unless $sql =~ /;\s*\z|^\\.*\n*\z/m;
 	$self->{mark} = 'mark-' . ++$marks;
 	$self->{busy} = 1;
+	$self->{timer}->start(HiloTest::patience());
 	$self->{in} .= "$sql\n\\echo $self->{mark}\n\\warn $self->{mark}\n";
 	$self->{psql}->pump_nb;
 	return;

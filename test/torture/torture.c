@@ -602,7 +602,7 @@ start_standby(const char *copy)
 		PQclear(result);
 		if (there)
 			break;
-		if (i == 1000)
+		if (i == 6000)
 			stop_now("the standby does not connect");
 		usleep(20000);
 	}
@@ -647,7 +647,7 @@ travel(const char *copy, int pool)
 		PQclear(result);
 		if (done)
 			break;
-		if (i == 1000)
+		if (i == 6000)
 			stop_now("the recovery does not end");
 		usleep(20000);
 	}
