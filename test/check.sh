@@ -4,7 +4,7 @@
 #   sh test/check.sh [--no-install | --upgrade] [--all | FILE...]
 #
 # Without a FILE: SQL and isolation tests, and the TAP tests that test/README.md names
-# for the promises, in eight minutes.  FILE is a test: test/sql/*.sql, test/specs/*.spec,
+# for the promises, in six minutes.  FILE is a test: test/sql/*.sql, test/specs/*.spec,
 # test/t/*.pl.  With --all everything there is, in half an hour; as root more than otherwise.
 #
 # Missing packages are named, and installed, after a question if this is a terminal;
@@ -235,10 +235,7 @@ if [ "$which" != files ]; then
     single "what files may know of others" sh "$top/test/arrows.sh"
 fi
 build
-if [ "$which" != files ]; then
-    single "functions of the server" known_functions
-    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
-fi
+[ "$which" = files ] || single "functions of the server" known_functions
 
 sql=$(tests_of sql sql)
 specs=$(tests_of specs spec)
@@ -246,6 +243,7 @@ tap=$(tests_of t pl)
 if [ -n "$sql$specs" ]; then
     start_server <<SETTINGS
 fsync = off
+autovacuum = off
 max_connections = 100
 max_prepared_transactions = 10
 SETTINGS
@@ -258,6 +256,7 @@ fi
 [ -z "$tap" ] || tap $(for name in $tap; do say "test/t/$name.pl"; done)
 
 if [ "$which" = all ]; then
+    single "the mistakes of mutants.sh can be made" sh "$top/test/torture/mutants.sh" --no-install --fit
     single "META.json" perl "$top/test/meta.pl" "$top"
     single "yamllint" try_yamllint
     single "make dist" try_distribution

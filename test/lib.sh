@@ -360,7 +360,6 @@ start_server() {
         cat "$work/hilo.conf"
         say "listen_addresses = ''"
         say "unix_socket_directories = '$work/server'"
-        say "autovacuum = off"
         cat
     } | as_user sh -c 'cat >> server/data/postgresql.conf'
     PGHOST=$work/server PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
