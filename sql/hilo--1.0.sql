@@ -538,7 +538,8 @@ CREATE VIEW hilo.columns AS
         FROM part p JOIN pg_catalog.pg_class c ON c.oid = p.relation
             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = p.column_name
             -- The rules are those of index_answers() in the library.  The families are
-            -- integer_ops, text_ops, which also has the type name, and text_pattern_ops of btree.
+            -- integer_ops, text_ops and text_pattern_ops of btree; text_ops also has the type
+            -- name, 19, which is not looked at.
             LEFT JOIN (pg_catalog.pg_index i JOIN pg_catalog.pg_opclass o
                     ON o.oid = i.indclass[0] AND o.opcfamily IN ('1976', '1994', '2095')
                         AND o.opcintype <> '19'

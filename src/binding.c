@@ -264,7 +264,7 @@ hilo_binding_add(const char *collection, Oid relation, const char *column)
 {
 	HiloBinding binding = {0};
 
-	/* It must not be dropped or renamed between two looks at it. */
+	/* It must not be dropped, renamed or given away while it is examined. */
 	LockRelationOid(relation, AccessShareLock);
 	check_can_be_bound(relation, column);
 	namestrcpy(&binding.schema_name, get_namespace_name(get_rel_namespace(relation)));

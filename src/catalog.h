@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * catalog.h
- *	  Which tables are ours, and when they or their contents may have changed.
+ *	  Which tables are ours, and when they or their contents may have changed; and
+ *	  what several files ask of the server's catalogs.
  *
  *-------------------------------------------------------------------------
  */

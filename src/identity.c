@@ -11,8 +11,8 @@
  * above max, and then claimed, together with all numbers below it.  If several servers count,
  * numbers above max may belong to another one.  So a number is claimed first, and looked up then.
  *
- * Unlike a draw, next_identity_free() waits for locks of tables, and hilo_document_id() for those of
- * bound ones: a free number is only free if all documents were looked at.  A trigger does not wait.
+ * Unlike a draw, next_identity_free() waits for locks of tables, and hilo_document_id() for locks of
+ * bound tables: a free number is only free if all documents were looked at.  A trigger does not wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -110,9 +110,9 @@ lock_documents(HiloDocuments *documents, Oid table)
 }
 
 /*
- * Take the places that were found.  That there is none, or not one for each table, is an error
- * here, other than for a draw: the caller has asked for a number that no document has, and a
- * number that was not looked for would be a wrong answer.
+ * Take the places that were found.  Unlike for a draw, it is an error here if there are none, or if
+ * a table has no index: the caller has asked for a number that no document has, and one that was
+ * not looked up would be a wrong answer.
  */
 static void
 use_documents(HiloDocuments *documents, const HiloIdentity *identity)
@@ -131,7 +131,7 @@ use_documents(HiloDocuments *documents, const HiloIdentity *identity)
 			 OidIsValid(ids->without_index) ?
 			 errdetail("No index on table \"%s\" leads with the column of the ids.",
 					   get_rel_name(ids->without_index)) :
-			 errdetail("There is no table or partition with the column of the ids."),
+			 errdetail("There is no table or partition to look into."),
 			 OidIsValid(documents->table) ? 0 :
 			 errhint("Query the view hilo.columns to see why.")));
 }

@@ -98,7 +98,10 @@ extern void hilo_ids_of_sequence(HiloIds *ids, Oid sequence);
  */
 extern void hilo_ids_of_collection(HiloIds **ids, const char *collection);
 
-/* Find the places of one column.  ids->without_index is set if a table has no index to look into. */
+/*
+ * Find the places of one column.  ids->without_index says which table has no index to look into, if
+ * one has none.
+ */
 extern void hilo_ids_of_column(HiloIds *ids, Oid relation, AttrNumber attnum);
 
 /* From now on all numbers have to be looked at again, because ids may have been added. */

@@ -14,7 +14,7 @@
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 . "$top/test/lib.sh"
-[ "$apt_option" != --no-install ] || export HILO_INSTALL=no     # nor do the tests, by npm
+[ "$apt_option" != --no-install ] || export HILO_INSTALL=no     # nor do tests, by npm
 which=short
 case ${1:-} in
     --all) which=all; shift ;;
@@ -22,7 +22,7 @@ case ${1:-} in
     ?*) which=files ;;
 esac
 
-# The TAP tests that hold the promises.
+# The TAP tests that hold the promises, the last ones first: those of the hub take longest.
 short_tests() {
     sed -n '/^| \(1[0-2]\|[1-9+]\) /p' "$top/test/README.md" | grep -oE '`[0-9]{3}_[a-z0-9_]+`' | tr -d '`' | sort -ru |
         while read -r name; do say "$top/test/t/$name.pl"; done

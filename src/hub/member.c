@@ -233,8 +233,8 @@ take_in(HiloRowRef *ref, const HubAnswer *answer, HiloClaim *piece, HubFailure *
 
 /*
  * Get a lease of about so many numbers.  The session is the one that asks.  What went wrong is
- * noted in the pool's shared memory, for the view, and for sessions that wait: they fail with
- * the same message, instead of asking a hub that is away one after another.
+ * noted in the pool's shared memory, for the view, and for sessions that wait: they ask only
+ * for the rest of their timeout, and fail with the same message if none is left.
  */
 static bool
 get_lease(HiloRowRef *ref, int64 count, int timeout, HiloClaim *piece, HubFailure *failure)

@@ -131,3 +131,8 @@ SELECT relation, column_name, counter, draws, index, why_none FROM hilo.columns 
 INSERT INTO columns_renamed VALUES (7);
 SELECT * FROM hilo.sync('columns_renamed');
 SELECT hilo_next_number('columns_bound');
+-- Of the type name nothing is looked at.
+CREATE TABLE columns_name (id text PRIMARY KEY);
+SELECT hilo.bind('columns_name', 'columns_name', 'id');
+ALTER TABLE columns_name ALTER id TYPE name;
+SELECT index, why_none FROM hilo.columns WHERE counter = 'columns_name';

@@ -10,9 +10,7 @@ sub in_a_connection
 {
 	my $answer = sql($_[0]);
 
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
-	  or die 'the connection did not end';
+	wait_until_alone($node);
 	return $answer;
 }
 

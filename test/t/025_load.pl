@@ -15,9 +15,7 @@ sub draw_at_once
 	my ($count, $statement, %settings) = @_;
 	my $errors = at_once(map { [ $node, $statement =~ s/\$session/$_/gr, %settings ] } 1 .. $count);
 
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
-	  or die 'not all sessions have gone';
+	wait_until_alone($node);
 	return $errors;
 }
 

@@ -53,9 +53,7 @@ sub stop_pooler
 {
 	$bouncer->signal('TERM');
 	$bouncer->finish;
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'})
-	  or die 'the connections of the pooler did not end';
+	wait_until_alone($node);
 	return;
 }
 

@@ -19,7 +19,7 @@ sub touched
 {
 	my ($table) = @_;
 
-	# What sessions have counted is there when they are gone.
+	# A session's counts are certain to be there only after it has ended.
 	wait_until_alone($node);
 	return $node->safe_psql('postgres', qq{
 		SELECT pg_stat_force_next_flush();

@@ -273,7 +273,7 @@ end_server('kill -9 of one connection', sub {
 	kill 'KILL', $observer->pid;
 	$observer->hang_up;
 	wait_until('the server starts anew', sub { !kill 0, $other });
-	wait_until('it is there', sub { answers($node) });
+	wait_until('the server answers', sub { answers($node) });
 });
 end_server('a start that fails', sub {
 	my $hba = $node->data_dir . '/pg_hba.conf';

@@ -185,8 +185,7 @@ sub counts
 }
 my ($before, $max_before) = counts();
 ok(many('-t', 250)->finish, '2,000 connections, 8 at a time') or diag(slurp_file("$dir/many.err"));
-wait_until('they have left', sub {
-	$node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'}) == 1 });
+wait_until_alone($node);
 my ($after, $max_after) = counts();
 cmp_ok($max_after - $max_before, '<=', $after - $before + 700, 'hardly a number is lost');
 for my $way (qw(backend server))
@@ -206,7 +205,7 @@ for my $way (qw(backend server))
 		kill 'KILL', $session->pid;
 		$clients->finish;
 		$session->hang_up;
-		wait_until('the server is there', sub { answers($node) });
+		wait_until('the server answers', sub { answers($node) });
 	}
 	unlike(slurp_file("$dir/many.err"), qr/duplicate key/, "kill -9 of a $way: no number twice");
 	ok(many('-t', 25)->finish, 'nor after it');

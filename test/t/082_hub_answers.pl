@@ -80,7 +80,7 @@ kill_server($member);
 $member->start;
 like(outcome_of($member, q{SELECT hilo_next_number('orders')}), qr/not the hub any more/, 'also after a crash');
 
-# Ahead of need, a draw does not fail, and asks no more than every half minute.
+# Ahead of need, a draw does not fail, and asks at most once in half a minute.
 answers_are([ 77, 9, 6, 2001, 3024 ]);
 is($member->safe_psql('postgres', q{SELECT max(hilo_next_number('orders')) FROM generate_series(1, 2)}), '2002', 'a lease');
 $hub->safe_psql('postgres', 'CREATE SEQUENCE asked');
@@ -97,7 +97,7 @@ foreach my $direction (1, -1)
 	wait_until('the hub is asked', sub { $set_clock->($by += 31 * $direction); $member->safe_psql('postgres', q{SELECT hilo_next_number('orders')}); $asked->() > $before });
 	wait_until_alone($hub);
 	$before = $asked->();
-	is((at_once(map { [ $member, q{SELECT hilo_next_number('orders')} ] } 1 .. 8))[0], '', 'nor for eight sessions');
+	is((at_once(map { [ $member, q{SELECT hilo_next_number('orders')} ] } 1 .. 8))[0], '', 'eight sessions do not fail either');
 	is($asked->(), $before, 'and the hub is left alone for half a minute, by a clock that was set ' . ($direction > 0 ? 'forward' : 'back'));
 }
 

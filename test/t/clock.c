@@ -5,7 +5,7 @@
  *
  * A library for LD_PRELOAD.  The file that HILO_CLOCK names holds an int64: seconds, which are
  * added to the time.  PostgreSQL asks for the time in signal handlers, too, so this must neither
- * allocate memory nor lock; libfaketime does both, and servers that it is loaded into hang.
+ * allocate memory nor lock; libfaketime does both, and servers that it is loaded into can hang.
  *
  *-------------------------------------------------------------------------
  */
