@@ -258,7 +258,8 @@ hilo_catalog_table(HiloTable which)
  *
  * A role that is not a superuser could have made a table of that name and layout, with
  * triggers and expressions that run as the role that draws.  So the table must belong to the
- * extension; that is looked up only for such an owner, because it takes an index scan.
+ * extension, which must be there: it can be dropped while a statement goes on drawing.  That
+ * is looked up only for such an owner, because it takes an index scan.
  */
 static void
 check_layout(const OurTable *table, Relation rel)
@@ -280,7 +281,7 @@ check_layout(const OurTable *table, Relation rel)
 		form->relam == HEAP_TABLE_AM_OID && form->relpersistence == RELPERSISTENCE_PERMANENT &&
 		(superuser_arg(form->relowner) ||
 		 getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) ==
-		 get_extension_oid(HILO_EXTENSION, true)))
+		 get_extension_oid(HILO_EXTENSION, false)))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

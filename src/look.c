@@ -179,9 +179,9 @@ hilo_ids_create(void)
 
 	if (!is_registered)
 	{
-		hilo_on_relation_change(ids_relation_changed);
 		RegisterXactCallback(transaction_ended, NULL);
 		RegisterSubXactCallback(subtransaction_ended, NULL);
+		hilo_on_relation_change(ids_relation_changed);
 		is_registered = true;
 	}
 	ids->context = context;

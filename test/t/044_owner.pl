@@ -263,6 +263,30 @@ sql('postgres', qq{CREATE ROLE "$maker"}) if $node->safe_psql('postgres', 'SHOW 
 $node->command_ok([ 'pg_restore', '-e', '-d', 'remade', "$dir/made" ], 'it can be restored without an error');
 is(gives('remade', 'keeper', q{SELECT hilo.seed('orders', 6)}), '6', 'with what was granted');
 
+# He drops the extension while a superuser's statement goes on drawing, and puts tables of his own in its place: no code of his runs there.
+sql('postgres', 'CREATE DATABASE swapped OWNER boss');
+is(gives('swapped', 'boss', 'CREATE EXTENSION hilo; CREATE TABLE hilo (LIKE hilo.hilo); CREATE TABLE binding (LIKE hilo.binding)'), '', 'he copies its tables');
+my $victim = session($node, dbname => 'swapped');
+$victim->query_safe(q{BEGIN; DECLARE c CURSOR FOR SELECT hilo_next('a' || g) FROM generate_series(1, 9) g});
+is($victim->query('FETCH c'), 'a1/1-A', 'a superuser draws');
+is( gives('swapped', 'boss', q{
+		DROP EXTENSION hilo;
+		CREATE SCHEMA hilo;
+		GRANT USAGE ON SCHEMA hilo TO PUBLIC;
+		ALTER TABLE hilo SET SCHEMA hilo;
+		ALTER TABLE binding SET SCHEMA hilo;
+		CREATE UNIQUE INDEX ON hilo.hilo (collection);
+		CREATE INDEX ON hilo.binding (collection);
+		CREATE TABLE log (who text);
+		GRANT INSERT ON log TO PUBLIC;
+		CREATE FUNCTION note() RETURNS void LANGUAGE sql AS 'INSERT INTO public.log VALUES (current_user)';
+		CREATE FUNCTION evil(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM public.note(); RETURN $1; END';
+		CREATE INDEX ON hilo.hilo (evil(collection))}), '', 'he puts them in the place of the extension');
+is($victim->error_of('FETCH c'), '42704', 'the statement ends');
+$victim->query('COMMIT');
+$victim->finish;
+is(sql('swapped', 'SELECT count(*) FROM log'), 0, 'and his function was not called');
+
 # Strings in which a backslash escapes, which versions before 19 still have.
 if ($node->pg_version < 19)
 {
