@@ -137,16 +137,13 @@ hilo_on_relation_change(HiloRelationChanged changed)
  */
 
 /*
- * The extension's row in pg_extension; all zero: it is not installed.
- *
- * The server has functions for single columns of it, but not for its schema and owner together,
- * nor without an error.  There is no syscache for that catalog, so this is a search of its index,
- * and callers keep what they learn.
+ * Version 15 has no function for the schema of an extension, and there is no syscache for the
+ * catalog, so this searches its index.
  */
-static FormData_pg_extension
-look_up_extension(void)
+Oid
+hilo_catalog_schema(void)
 {
-	FormData_pg_extension extension = {0};
+	Oid			schema = InvalidOid;
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -157,24 +154,15 @@ look_up_extension(void)
 	scan = systable_beginscan(rel, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
-		memcpy(&extension, GETSTRUCT(tuple),
-			   offsetof(FormData_pg_extension, extrelocatable));
+		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return extension;
-}
-
-Oid
-hilo_catalog_schema(void)
-{
-	FormData_pg_extension extension = look_up_extension();
-
-	if (!OidIsValid(extension.oid))
+	if (!OidIsValid(schema))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"%s\" is not installed in this database",
 						HILO_EXTENSION)));
-	return extension.extnamespace;
+	return schema;
 }
 
 Oid
